@@ -1,0 +1,107 @@
+"""Shared memory and tensor memory maps: where everything stands, in bytes and in columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from gemmspec.model.spec import Barrier, Spec
+from gemmspec.protocol.tile import Tiling
+
+MBARRIER_BYTES = 8
+# A 128-byte swizzle atom is 8 rows of 128 bytes, and tiles start on whole atoms.
+TILE_ALIGNMENT = 1024
+TMEM_MIN_COLUMNS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """`size` units (bytes of SMEM, columns of TMEM) at `offset`: `slots` equal slots of `slot` units."""
+
+    name: str
+    offset: int
+    slots: int
+    slot: int
+    detail: str
+
+    @property
+    def size(self) -> int:
+        return self.slots * self.slot
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.size
+
+
+def smem_map(spec: Spec) -> tuple[Region, ...]:
+    """Return the dynamic shared memory of one CTA, in bytes, in order of offset.
+
+    First the word that tcgen05.alloc writes, then the mbarriers, then on 1024-byte boundaries A, B, D.
+    """
+    tiling = Tiling.of(spec)
+    regions: list[Region] = []
+    offset = 0
+
+    def place(name: str, slots: int, slot: int, detail: str, align: int) -> None:
+        nonlocal offset
+        offset = -(-offset // align) * align
+        regions.append(Region(name, offset, slots, slot, detail))
+        offset += slots * slot
+
+    if spec.target.has_tmem:
+        place("tmem address", 1, 4, "1 word", 4)
+    for barrier in spec.barriers:
+        place(barrier.name, barrier.slots, MBARRIER_BYTES, f"{barrier.slots} mbarriers", MBARRIER_BYTES)
+    s, c, k = tiling.stages, tiling.consumers, tiling.block_k
+    e_in, e_out = spec.gemm.a.value, spec.gemm.d.value
+    place("A", s * c, tiling.a_bytes, f"{s} stages x {c} x {tiling.block_m} x {k} {e_in.value}", TILE_ALIGNMENT)
+    place("B", s, tiling.b_bytes, f"{s} stages x {tiling.block_n} x {k} {e_in.value}", TILE_ALIGNMENT)
+    d = tiling.writers * tiling.buffers
+    place("D", d, tiling.d_bytes, f"{d} buffers x {tiling.block_m} x {tiling.chunk} {e_out.value}", TILE_ALIGNMENT)
+    return tuple(regions)
+
+
+def smem_bytes(spec: Spec) -> int:
+    """Return the dynamic shared memory of one CTA in bytes."""
+    return smem_map(spec)[-1].end
+
+
+def most_stages(spec: Spec) -> int:
+    """Return the most stages whose shared memory fits the target; 0 if not even one does."""
+    stages = spec.target.smem_bytes // Tiling.of(spec).stage_bytes
+    while stages > 0 and smem_bytes(with_stages(spec, stages)) > spec.target.smem_bytes:
+        stages -= 1
+    return stages
+
+
+def with_stages(spec: Spec, stages: int) -> Spec:
+    """Return the spec with another number of stages, its barriers' slots following."""
+
+    def resize(barrier: Barrier) -> Barrier:
+        factors = tuple(replace(f, value=stages) if f.text == "stages" else f for f in barrier.factors)
+        return replace(barrier, factors=factors)
+
+    given = replace(spec.stages, value=stages)
+    return replace(spec, stages=given, barriers=tuple(resize(b) for b in spec.barriers))
+
+
+def tmem_map(spec: Spec) -> tuple[Region, ...]:
+    """Return the tensor memory of one CTA in columns of 128 lanes x 32 bit; empty without tensor memory."""
+    if not spec.target.has_tmem:
+        return ()
+    tiling = Tiling.of(spec)
+    size = tiling.accumulators * tiling.acc_columns
+    return tuple(
+        Region(f"acc[{c}]", c * size, tiling.accumulators, tiling.acc_columns, f"consumer {c}")
+        for c in range(tiling.consumers)
+    )
+
+
+def tmem_columns(spec: Spec) -> int:
+    """Return the columns that are allocated: a power of two from 32 (PTX ISA, tcgen05.alloc); may exceed the target's."""
+    regions = tmem_map(spec)
+    if not regions:
+        return 0
+    columns = TMEM_MIN_COLUMNS
+    while columns < regions[-1].end:
+        columns *= 2
+    return columns

@@ -1,0 +1,425 @@
+"""The Protocol: the exact program of every role in every CTA of one cluster.
+
+Made by `derive`; read by the checker, the simulator and the code generator, so that what is proved is what is built.
+The whole of it as a grammar (loops nest, everything else is flat):
+
+    Protocol  = spec, barriers, buffers, programs, sync of start and end
+    Program   = role, instances, where it runs, cursors, body
+    body      = (Loop | Branch | Action)*
+    Action    = Wait | Arrive | Expect | Commit                            mbarriers
+              | Load | Mma | Retire | AccRead | AccReadWait                loads, multiplies, accumulators
+              | StoreWrite | StoreIssue | StoreCommit | StoreWait          registers -> store buffer -> D
+              | ProxyFence | TcgenFence | WarpgroupSync | BlockSync        order
+
+Slots and parities are functions of cursors. A cursor counts the iterations completed by the loops that advance
+it, over the whole life of the kernel; it is never reset, so a ring's state carries across tiles by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from gemmspec.model.spec import Barrier, Cluster, Role, Spec
+from gemmspec.source import Span
+from gemmspec.vocabulary import Group, LoopKind, Operand, Via
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """For each CTA that acts, the CTAs it acts on, as a bit mask of ranks (bit r is rank r)."""
+
+    masks: tuple[int, ...]
+
+    def of(self, cta: int) -> tuple[int, ...]:
+        """Return the ranks that CTA `cta` acts on."""
+        mask = self.masks[cta]
+        return tuple(r for r in range(mask.bit_length()) if mask >> r & 1)
+
+    @staticmethod
+    def group(group: Group, cluster: Cluster, pair: int) -> Targets:
+        """Return the masks of a named group; `pair` is the number of CTAs of one MMA (1 or 2)."""
+        m, size = cluster.m, cluster.size
+        ranks = range(size)
+
+        def mask(members: Iterator[int]) -> int:
+            return sum(1 << r for r in members)
+
+        def row(c: int) -> int:
+            return mask(r for r in ranks if r % m == c % m)
+
+        def column(c: int) -> int:
+            return mask(r for r in ranks if r // m == c // m)
+
+        match group:
+            case Group.OWN:
+                return Targets(tuple(1 << c for c in ranks))
+            case Group.LEADER:
+                return Targets(tuple(1 << (c - c % pair) for c in ranks))
+            case Group.PAIR:
+                return Targets(tuple(((1 << pair) - 1) << (c - c % pair) for c in ranks))
+            case Group.ROW:
+                return Targets(tuple(row(c) for c in ranks))
+            case Group.COLUMN:
+                return Targets(tuple(column(c) for c in ranks))
+            case Group.CLUSTER:
+                return Targets(tuple((1 << size) - 1 for _ in ranks))
+            case Group.CROSS:
+                return Targets(tuple(row(c) | column(c) for c in ranks))
+
+    def named(self, cluster: Cluster, pair: int) -> Group | None:
+        """Return the smallest named group with these masks, if there is one."""
+        for group in Group:
+            if Targets.group(group, cluster, pair).masks == self.masks:
+                return group
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Position in a ring: `n` completed iterations give slot `n % depth` and wrap parity `n // depth & 1`."""
+
+    id: int
+    word: str
+    """The language's word for it: `stage`, `acc`, `buffer`, or `phase` for depth 1."""
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """const + self_stride * self + cursor_stride * ((n - lag) % depth), n and depth being the cursor's."""
+
+    const: int
+    self_stride: int
+    cursor_stride: int
+    cursor: int | None
+    lag: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Run `body` for every tile, k tile (plus `offset`), chunk, or `count` times; then advance cursors, each iteration."""
+
+    kind: LoopKind
+    count: int | None
+    offset: int
+    advances: tuple[int, ...]
+    body: tuple[Statement, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Run `body` on the first or last iteration of the enclosing loop of that kind, or on all others (`equal` false)."""
+
+    kind: LoopKind
+    which: str
+    equal: bool
+    body: tuple[Statement, ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """`mbarrier.try_wait.parity` on the own CTA's barrier; parity = phase ^ wrap parity of the slot's cursor.
+
+    PTX ISA, mbarrier.try_wait: passes when the phase of that parity has completed, so a fresh barrier lets
+    parity 1 pass and blocks parity 0.
+    """
+
+    barrier: str
+    slot: Slot
+    phase: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Arrive:
+    """`mbarrier.arrive` by `threads` threads of the instance, on the barrier of each target CTA."""
+
+    barrier: str
+    slot: Slot
+    threads: int
+    targets: Targets
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """`mbarrier.arrive.expect_tx` of `bytes` by one thread, in leader CTAs only: on the own barrier."""
+
+    barrier: str
+    slot: Slot
+    bytes: int
+    derived: int
+    """The bytes that do arrive in one phase."""
+    written: Span | None
+    """Where `bytes` is stated, if it is."""
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """`tcgen05.commit`: one arrival on each target's barrier once all earlier Mma of this thread are complete."""
+
+    barrier: str
+    slot: Slot
+    targets: Targets
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One bulk tensor load of `count` consecutive consumers' A tiles, or of B, into a stage.
+
+    Asynchronous: the bytes land in `slot` .. `slot + count - 1` of the operand's buffer in each CTA of `writes`
+    and are counted on the barrier of each CTA of `signals` of every CTA written. With multicast each CTA loads
+    one of `parts` slices of the rows (its index in the group) for all.
+    """
+
+    operand: Operand
+    first: int
+    count: int
+    slot: Slot
+    rows: int
+    """Rows of the box that this CTA loads (all `count` tiles together, over `parts`)."""
+    bytes: int
+    """Bytes that land in each CTA of `writes`."""
+    parts: int
+    barrier: str
+    barrier_slot: Slot
+    writes: Targets
+    signals: Targets
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Mma:
+    """All MMA instructions of one k tile of one consumer. Reads A and B of the stage in every CTA of the pair,
+    accumulates into the accumulator in every CTA of the pair. Asynchronous.
+
+    `fresh`: the first k tile of the loop overwrites the accumulator instead of adding.
+    """
+
+    a: Slot
+    b: Slot
+    acc: Slot
+    owner: int | None
+    """The consumer whose accumulator it is; None is the own."""
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Retire:
+    """`wgmma.wait_group`: at most `pending` of this warpgroup's committed Mma are still in flight."""
+
+    pending: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class AccRead:
+    """`tcgen05.ld` of one chunk of columns of an accumulator. Asynchronous until AccReadWait."""
+
+    acc: Slot
+    owner: int | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class AccReadWait:
+    """`tcgen05.wait::ld`: the registers of earlier AccRead of this thread hold their values."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class StoreWrite:
+    """Convert the chunk in registers and write it to the store buffer (generic proxy), all 128 threads."""
+
+    buffer: Slot
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class StoreIssue:
+    """Bulk tensor store of the store buffer to D, by one thread (async proxy reads the buffer)."""
+
+    buffer: Slot
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class StoreCommit:
+    """`cp.async.bulk.commit_group`, by the thread of StoreIssue."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class StoreWait:
+    """`cp.async.bulk.wait_group.read`, by the thread of StoreIssue: at most `pending` groups still read their buffers."""
+
+    pending: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyFence:
+    """`fence.proxy.async.shared::cta`: earlier generic writes of this thread are ordered before later async ones."""
+
+    span: Span
+
+
+class FenceSide(Enum):
+    """Which `tcgen05.fence`."""
+
+    BEFORE = "before_thread_sync"
+    AFTER = "after_thread_sync"
+
+
+@dataclass(frozen=True, slots=True)
+class TcgenFence:
+    """`tcgen05.fence::*_thread_sync`: orders tcgen05 operations against the synchronisation that follows or precedes."""
+
+    side: FenceSide
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class WarpgroupSync:
+    """`bar.sync id, 128` of the instance's warpgroup; id = `barrier` + self."""
+
+    barrier: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSync:
+    """A sync of the whole CTA (`scope` "cta") or cluster ("cluster") inside a role."""
+
+    scope: str
+    span: Span
+
+
+Action = (
+    Wait | Arrive | Expect | Commit | Load | Mma | Retire | AccRead | AccReadWait | StoreWrite | StoreIssue
+    | StoreCommit | StoreWait | ProxyFence | TcgenFence | WarpgroupSync | BlockSync
+)
+Statement = Loop | Branch | Action
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What each instance of a role runs. `threads`: 1 (an elected thread) or 128 (a warpgroup).
+
+    `leader_only`: runs only in the leader CTA of each pair. `standard`: not written by the user.
+    """
+
+    role: Role
+    instances: int
+    threads: int
+    leader_only: bool
+    standard: bool
+    cursors: tuple[Cursor, ...]
+    body: tuple[Statement, ...]
+
+    def walk(self) -> Iterator[Statement]:
+        """Yield every statement, outer before inner, in order."""
+        yield from walk(self.body)
+
+
+def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Yield every statement of a body, outer before inner, in order."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, Loop | Branch):
+            yield from walk(statement.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one role contributes to the arrivals of one phase, summed over the CTAs that reach a barrier."""
+
+    role: str
+    each: int
+    """Arrivals of one instance in one CTA."""
+    instances: int
+    ctas: int
+    span: Span
+
+    @property
+    def total(self) -> int:
+        return self.each * self.instances * self.ctas
+
+
+@dataclass(frozen=True, slots=True)
+class BarrierPlan:
+    """A barrier with nothing left open. `arrivals` and `phase` are what the kernel uses: as declared, else derived."""
+
+    barrier: Barrier
+    via: Via
+    arrivals: int
+    derived_arrivals: int
+    shares: tuple[Share, ...]
+    phase: int
+    derived_phase: int
+    targets: Targets
+    """Where arrivals land, for each arriving CTA (for tma: where bytes and the expectation are counted)."""
+    derived_targets: Targets
+    per_k: bool
+    """Whether the standard programs use it once a k tile (else once a tile)."""
+
+    @property
+    def name(self) -> str:
+        return self.barrier.name
+
+    @property
+    def slots(self) -> int:
+        return self.barrier.slots
+
+
+class Space(Enum):
+    """Where a buffer lives."""
+
+    SMEM = "shared memory"
+    TMEM = "tensor memory"
+    REGISTERS = "registers"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A ring of equal slots in each CTA: A [stage][consumer], B [stage], acc [consumer][accumulator],
+    D [epilogue instance][buffer]. `size`: bytes a slot in SMEM, columns a slot in TMEM, registers a thread else."""
+
+    name: str
+    space: Space
+    slots: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """Everything that one cluster does."""
+
+    spec: Spec
+    barriers: tuple[BarrierPlan, ...]
+    buffers: tuple[Buffer, ...]
+    programs: tuple[Program, ...]
+    start_sync: str
+    """After barrier initialisation: "cluster" where any barrier or buffer is reached from another CTA, else "cta"."""
+    end_sync: str
+    """Before exit and deallocation: "cluster", "cta", or "none"."""
+
+    def barrier(self, name: str) -> BarrierPlan:
+        """The plan of that name (it exists)."""
+        return next(b for b in self.barriers if b.name == name)
+
+    def buffer(self, name: str) -> Buffer:
+        """The buffer of that name (it exists)."""
+        return next(b for b in self.buffers if b.name == name)
+
+    def program(self, role: str) -> Program:
+        """The program of that role (it exists)."""
+        return next(p for p in self.programs if p.role.name == role)

@@ -1,0 +1,144 @@
+"""Tile arithmetic: which rows and columns each consumer of each CTA computes, and how much a stage moves.
+
+Given a `Spec`, pure numbers; the lowering spells the same formulas from the fields here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemmspec.model.spec import Role, Spec
+from gemmspec.vocabulary import Operand, Release, RoleKind
+
+DEFAULT_CHUNK = 64
+DEFAULT_GROUP = 8
+
+
+def ceil_div(a: int, b: int) -> int:
+    """Return a / b rounded up, for positive b."""
+    return -(-a // b)
+
+
+@dataclass(frozen=True, slots=True)
+class Tiling:
+    """Sizes in elements unless said otherwise. One output tile is what one cluster computes at a time."""
+
+    consumers: int
+    """mma instances of a CTA: each has its own rows of A and its own accumulator."""
+    writers: int
+    """epilogue instances of a CTA."""
+    accumulators: int
+    stages: int
+    block_m: int
+    block_n: int
+    block_k: int
+    pair: int
+    acc_columns: int
+    """Columns of one accumulator: block n of every CTA of the pair."""
+    chunk: int
+    chunks: int
+    buffers: int
+    """Store buffers of one epilogue instance."""
+    release: Release
+    tile_m: int
+    tile_n: int
+    """Rows and columns of D that one cluster computes at a time."""
+    a_bytes: int
+    """One consumer's A tile of one stage."""
+    b_bytes: int
+    d_bytes: int
+    """One store buffer."""
+    ctas: int
+    """Persistent CTAs: a multiple of the cluster size."""
+    group: int
+    a_parts: int
+    """Multicast slices of an A tile: 1, or the CTAs of a cluster row."""
+    b_parts: int
+
+    @staticmethod
+    def of(spec: Spec) -> Tiling:
+        """Return the tiling of a spec."""
+        pair = spec.pair
+        m, n, k = spec.block.m.value, spec.block.n.value, spec.block.k.value
+        columns = n * pair
+        consumers = sum(r.instances for r in spec.roles_of(RoleKind.MMA)) or 1
+        epilogues = spec.roles_of(RoleKind.EPILOGUE)
+        chunk = next((r.chunk.value for r in epilogues if r.chunk), min(DEFAULT_CHUNK, columns))
+        default_buffers = 1 if spec.target.has_tmem else 2
+        buffers = next((r.buffers.value for r in epilogues if r.buffers), default_buffers)
+        release = next((r.release.value for r in epilogues if r.release), Release.STORE)
+        shared = {o for r in spec.roles_of(RoleKind.TMA) if r.multicast for o in r.multicast.value}
+        asked = spec.schedule.ctas.value if spec.schedule.ctas else spec.target.sm_count
+        return Tiling(
+            consumers=consumers,
+            writers=sum(r.instances for r in epilogues) or 1,
+            accumulators=spec.accumulators.value,
+            stages=spec.stages.value,
+            block_m=m,
+            block_n=n,
+            block_k=k,
+            pair=pair,
+            acc_columns=columns,
+            chunk=chunk,
+            chunks=ceil_div(columns, chunk),
+            buffers=buffers,
+            release=release,
+            tile_m=m * consumers * spec.cluster.m,
+            tile_n=columns * spec.cluster.n,
+            a_bytes=m * k * spec.gemm.a.value.bytes,
+            b_bytes=n * k * spec.gemm.b.value.bytes,
+            d_bytes=m * chunk * spec.gemm.d.value.bytes,
+            ctas=max(asked // spec.cluster.size, 1) * spec.cluster.size,
+            group=spec.schedule.group.value if spec.schedule.group else DEFAULT_GROUP,
+            a_parts=spec.cluster.n if Operand.A in shared else 1,
+            b_parts=spec.cluster.m if Operand.B in shared else 1,
+        )
+
+    def k_tiles(self, k: int) -> int:
+        """k tiles of a depth of `k` elements; the last may be ragged (TMA fills with zeros)."""
+        return ceil_div(k, self.block_k)
+
+    def m_tiles(self, m: int) -> int:
+        """Output tiles along M."""
+        return ceil_div(m, self.tile_m)
+
+    def n_tiles(self, n: int) -> int:
+        """Output tiles along N."""
+        return ceil_div(n, self.tile_n)
+
+    @property
+    def stage_bytes(self) -> int:
+        """Bytes of one stage in one CTA."""
+        return self.consumers * self.a_bytes + self.b_bytes
+
+
+def row_of(spec: Spec, tiling: Tiling, m_index: int, rank: int, consumer: int) -> int:
+    """Return the first row of D that a consumer of the CTA of that rank computes in tile row `m_index`.
+
+    In a pair, one MMA's rows are those of both CTAs, so consumers are the outer factor; without pairs a CTA's
+    consumers are adjacent, so that one TMA box can load the A rows of all of them.
+    """
+    x = rank % spec.cluster.m
+    if spec.paired:
+        return ((m_index * tiling.consumers + consumer) * spec.cluster.m + x) * tiling.block_m
+    return ((m_index * spec.cluster.m + x) * tiling.consumers + consumer) * tiling.block_m
+
+
+def column_of(spec: Spec, tiling: Tiling, n_index: int, rank: int) -> int:
+    """Return the first column of D that the CTA of that rank stores in tile column `n_index`."""
+    return (n_index * spec.cluster.n + rank // spec.cluster.m) * tiling.acc_columns
+
+
+def b_row_of(spec: Spec, tiling: Tiling, n_index: int, rank: int) -> int:
+    """Return the first row of B that the CTA of that rank loads: its share of the pair's columns."""
+    return column_of(spec, tiling, n_index, rank) + rank % tiling.pair * tiling.block_n
+
+
+def base_of(spec: Spec, role: Role, kind: RoleKind) -> int:
+    """Return how many instances of that kind the roles declared before `role` have."""
+    base = 0
+    for other in spec.roles_of(kind):
+        if other.name == role.name:
+            break
+        base += other.instances
+    return base
