@@ -1,0 +1,46 @@
+"""`gemmspec rules`: list all rules."""
+
+from __future__ import annotations
+
+import click
+
+from gemmspec.cli.output import say
+from gemmspec.rules.rule import Rule
+
+
+@click.command("rules")
+@click.option("--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True)
+def command(form: str) -> None:
+    """List all rules: code, name, severity, what each checks."""
+    from gemmspec.rules import RULES
+
+    if form == "json":
+        import json
+
+        words = ("code", "name", "severity", "about", "checks")
+        rows = [
+            dict(zip(words, (r.code, r.name, r.severity.value, r.subject, first_sentence(r)), strict=True))
+            for r in RULES
+        ]
+        say(json.dumps(rows, indent=2) + "\n")
+    elif form == "markdown":
+        say(table(RULES))
+    else:
+        width = max(len(r.name) for r in RULES)
+        say("".join(f"{r.code}  {r.name:{width}}  {r.severity.value:7}  {first_sentence(r)}\n" for r in RULES))
+
+
+def table(rules: tuple[Rule, ...], link: str = "") -> str:
+    """Return the rules as a Markdown table; `link` is put before `GSnnn.md` where the code should lead there."""
+    rows = ["| code | name | severity | what it checks |", "|---|---|---|---|"]
+    for r in rules:
+        code = f"[{r.code}]({link}{r.code}.md)" if link else r.code
+        rows.append(f"| {code} | {r.name} | {r.severity.value} | {first_sentence(r)} |")
+    return "\n".join(rows) + "\n"
+
+
+def first_sentence(rule: Rule) -> str:
+    """Return the first sentence under the page's first heading."""
+    paragraph = rule.page.partition("\n\n")[0].partition("\n")[2].replace("\n", " ").strip()
+    end = paragraph.find(". ")
+    return paragraph if end < 0 else paragraph[: end + 1]

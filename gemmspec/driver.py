@@ -1,0 +1,58 @@
+"""The pipeline, top to bottom: text -> Syntax -> Spec -> Protocol -> Report. Read this first.
+
+Bad input never raises: whatever is wrong with a spec is a diagnostic, and an exception is a bug in gemmspec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from gemmspec.diagnostics import Diagnostic, Report, Severity
+from gemmspec.model.resolve import resolve
+from gemmspec.model.spec import Spec
+from gemmspec.protocol import Protocol, derive
+from gemmspec.rules import RULES
+from gemmspec.source import SourceFile
+from gemmspec.syntax.parse import parse
+from gemmspec.targets import Target
+
+NO_SIZES: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What each step made of one source: `spec` and `protocol` are None where an earlier step found errors."""
+
+    report: Report
+    spec: Spec | None = None
+    protocol: Protocol | None = None
+
+
+def check(source: SourceFile, sizes: Mapping[str, int] = NO_SIZES, target: Target | None = None) -> Checked:
+    """Say all that is wrong with a spec. `sizes` and `target` take the place of those written in it."""
+    # GS0xx: what was written and where; then names, ranges, words.
+    tree, diagnostics = parse(source)
+    found: list[Diagnostic] = list(diagnostics)
+    spec, diagnostics = resolve(tree, source, sizes, target)
+    found.extend(diagnostics)
+    if spec is None:
+        return Checked(_report(source, found))
+
+    # GS3xx, GS4xx: what the target has, and what its instructions take.
+    readable = all(d.severity is not Severity.ERROR for d in found)
+    for rule in RULES:
+        found.extend(rule.on_spec(spec))
+    if not readable:
+        return Checked(_report(source, found), spec)
+
+    # GS1xx, GS2xx: the program of every role in every CTA of a cluster; who waits for whom, who reads what.
+    protocol = derive(spec)
+    for rule in RULES:
+        found.extend(rule.on_protocol(protocol))
+    return Checked(_report(source, found), spec, protocol)
+
+
+def _report(source: SourceFile, found: list[Diagnostic]) -> Report:
+    return Report(source, tuple(sorted(found, key=lambda d: (d.span, d.code))))

@@ -1,0 +1,1 @@
+"""How findings look: `text` for people, `json` for tools. Judges nothing."""

@@ -1,0 +1,111 @@
+"""What a rule is, and how one is written: a function that yields `Finding`s, under `@spec_rule` or `@protocol_rule`.
+
+A rule's module is named after its code and name. Beside it stand `<stem>.bad.gemmspec`, the smallest spec that breaks
+the rule, and `<stem>.good.gemmspec`, the same spec mended by the smallest edit. The page that users read is the
+function's docstring; rules of the syntax family have no function, and their page is `<stem>.md`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemmspec.diagnostics import Diagnostic, Fix, Label, Severity
+from gemmspec.source import Span
+
+if TYPE_CHECKING:
+    from gemmspec.model.spec import Spec
+    from gemmspec.protocol import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A `Diagnostic` less its code and severity, which the rule adds."""
+
+    span: Span
+    message: str
+    label: str = ""
+    labels: tuple[Label, ...] = ()
+    notes: tuple[str, ...] = ()
+    helps: tuple[str, ...] = ()
+    fix: Fix | None = None
+
+
+SpecCheck = Callable[["Spec"], Iterable[Finding]]
+ProtocolCheck = Callable[["Protocol"], Iterable[Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A code, its name, and how it is found: in a `Spec`, in a `Protocol`, or (neither) by the parser and resolver."""
+
+    code: str
+    name: str
+    severity: Severity
+    stem: Path
+    """Where the rule's files are, less their suffix."""
+    spec_check: SpecCheck | None = None
+    protocol_check: ProtocolCheck | None = None
+
+    @property
+    def subject(self) -> str:
+        """`syntax`, `spec` or `protocol`: what the rule is about."""
+        if self.spec_check is not None:
+            return "spec"
+        return "protocol" if self.protocol_check is not None else "syntax"
+
+    @property
+    def page(self) -> str:
+        """What users read about the rule, in Markdown."""
+        check = self.spec_check or self.protocol_check
+        if check is not None:
+            return inspect.cleandoc(check.__doc__ or "") + "\n"
+        return self._read(".md")
+
+    @property
+    def bad(self) -> str:
+        """The smallest spec that breaks the rule."""
+        return self._read(".bad.gemmspec")
+
+    @property
+    def good(self) -> str:
+        """The same spec, mended by the smallest edit."""
+        return self._read(".good.gemmspec")
+
+    def on_spec(self, spec: Spec) -> Iterator[Diagnostic]:
+        """Yield what the rule finds in a spec: nothing, if it is about something else."""
+        if self.spec_check is not None:
+            yield from map(self._diagnostic, self.spec_check(spec))
+
+    def on_protocol(self, protocol: Protocol) -> Iterator[Diagnostic]:
+        """Yield what the rule finds in a protocol: nothing, if it is about something else."""
+        if self.protocol_check is not None:
+            yield from map(self._diagnostic, self.protocol_check(protocol))
+
+    def _diagnostic(self, f: Finding) -> Diagnostic:
+        return Diagnostic(self.code, self.severity, f.message, f.span, f.label, f.labels, f.notes, f.helps, f.fix)
+
+    def _read(self, suffix: str) -> str:
+        return self.stem.with_name(self.stem.name + suffix).read_text(encoding="utf-8")
+
+
+def spec_rule(code: str, name: str, severity: Severity = Severity.ERROR) -> Callable[[SpecCheck], Rule]:
+    """Make a rule of a function that reads a `Spec`. Its docstring is the page."""
+    return lambda check: Rule(code, name, severity, _stem(check), spec_check=check)
+
+
+def protocol_rule(code: str, name: str, severity: Severity = Severity.ERROR) -> Callable[[ProtocolCheck], Rule]:
+    """Make a rule of a function that reads a `Protocol`. Its docstring is the page."""
+    return lambda check: Rule(code, name, severity, _stem(check), protocol_check=check)
+
+
+def syntax_rule(folder: Path, code: str, name: str) -> Rule:
+    """Return the rule whose findings the parser or the resolver makes, with its files in `folder`."""
+    return Rule(code, name, Severity.ERROR, folder / f"{code.lower()}_{name.replace('-', '_')}")
+
+
+def _stem(check: Callable[..., object]) -> Path:
+    return Path(check.__code__.co_filename).with_suffix("")
