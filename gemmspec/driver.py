@@ -41,10 +41,11 @@ def check(source: SourceFile, sizes: Mapping[str, int] = NO_SIZES, target: Targe
         return Checked(_report(source, found))
 
     # GS3xx, GS4xx: what the target has, and what its instructions take.
-    readable = all(d.severity is not Severity.ERROR for d in found)
+    errors = [d for d in found if d.severity is Severity.ERROR]
+    unread = {source.position(d.span.start)[0] for d in errors}
     for rule in RULES:
-        found.extend(rule.on_spec(spec))
-    if not readable:
+        found.extend(d for d in rule.on_spec(spec) if unread.isdisjoint(_lines(source, d)))
+    if errors:
         return Checked(_report(source, found), spec)
 
     # GS1xx, GS2xx: the program of every role in every CTA of a cluster; who waits for whom, who reads what.
@@ -52,6 +53,11 @@ def check(source: SourceFile, sizes: Mapping[str, int] = NO_SIZES, target: Targe
     for rule in RULES:
         found.extend(rule.on_protocol(protocol))
     return Checked(_report(source, found), spec, protocol)
+
+
+def _lines(source: SourceFile, d: Diagnostic) -> set[int]:
+    """Return the lines that a finding speaks of. One that could not be read in full may not mean what was made of it."""
+    return {source.position(span.start)[0] for span in (d.span, *(label.span for label in d.labels))}
 
 
 def _report(source: SourceFile, found: list[Diagnostic]) -> Report:

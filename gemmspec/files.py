@@ -9,11 +9,8 @@ import errno
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-
-from gemmspec.source import SourceFile
 
 STDIN = "-"
 SUFFIX = ".gemmspec"
@@ -57,25 +54,27 @@ def _below(folder: str) -> list[str]:
     return sorted(found)
 
 
-def read_source(path: str) -> SourceFile:
-    """Return the text of a file, or of standard input for `-`."""
-    name = "<stdin>" if path == STDIN else path
+def read_bytes(path: str) -> bytes:
+    """Return what is in a file, or in standard input for `-`."""
+    name = shown_name(path)
     try:
-        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
-        # The byte order mark is not part of the text: spans count from the first character behind it.
-        return SourceFile(name, data.decode("utf-8").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"))
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise FileProblem(f"cannot read {name}: not UTF-8 text (byte {error.start}, on line {line})") from error
+        return sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     except OSError as error:
         raise FileProblem(f"cannot read {name}: {reason(error)}") from error
     except ValueError as error:  # a NUL in the path
         raise FileProblem(f"cannot read {name!r}: {error}") from error
 
 
+def shown_name(path: str) -> str:
+    """Return what a path is called in messages."""
+    return "<stdin>" if path == STDIN else path
+
+
 def atomic_write(path: str | Path, content: str | bytes) -> None:
     """Write a whole file or nothing: by a temporary file beside it and a rename. Keeps the mode; follows links."""
     target = Path(path).resolve()
+    import tempfile  # slow to import, and lint writes nothing
+
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

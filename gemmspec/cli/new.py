@@ -16,7 +16,8 @@ from gemmspec.cli.output import say
 @click.option("--force", is_flag=True, help="Write over a file that exists.")
 def command(name: str, model: str, out: str | None, force: bool) -> None:
     """Write NAME.gemmspec: a copy of a shipped spec whose kernel is called NAME."""
-    from gemmspec.files import STDIN, SUFFIX, atomic_write, read_source, shipped
+    from gemmspec.files import STDIN, SUFFIX, atomic_write, shipped
+    from gemmspec.source import SourceFile
     from gemmspec.syntax.nodes import KernelNode
     from gemmspec.syntax.parse import parse
 
@@ -25,7 +26,7 @@ def command(name: str, model: str, out: str | None, force: bool) -> None:
     models = {path.stem: path for path in sorted(shipped("specs").glob(f"*{SUFFIX}"))}
     if model not in models:
         raise click.UsageError(f"no spec `{model}` ships with gemmspec; there are {', '.join(models) or 'none'}")
-    source = read_source(str(models[model]))
+    source = SourceFile(model, models[model].read_text(encoding="utf-8"))
     tree, _ = parse(source)
     kernel = next(item for item in tree.items if isinstance(item, KernelNode)).name.span
     text = source.text[: kernel.start] + name + source.text[kernel.end :]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from gemmspec.cli.output import complain
-from gemmspec.files import FileProblem, find_specs, read_source
+from gemmspec.files import FileProblem, find_specs, read_bytes, shown_name
 from gemmspec.source import SourceFile
 from gemmspec.targets import TARGETS, Target
 
@@ -65,6 +65,8 @@ def color_option(function: F) -> F:
 
 def read_specs(paths: Sequence[str]) -> tuple[list[SourceFile], bool]:
     """Return all sources that can be read, and whether all could; complain of each that cannot."""
+    from gemmspec.syntax.parse import decode
+
     sources: list[SourceFile] = []
     complete = True
     named: dict[str, None] = {}
@@ -76,7 +78,10 @@ def read_specs(paths: Sequence[str]) -> tuple[list[SourceFile], bool]:
             complete = False
     for path in named:
         try:
-            sources.append(read_source(path))
+            source, problems = decode(shown_name(path), read_bytes(path))
+            for problem in problems:
+                raise FileProblem(f"cannot read {source.name}: {problem.message}")
+            sources.append(source)
         except FileProblem as problem:
             complain(str(problem))
             complete = False

@@ -25,7 +25,7 @@ def ragged_tiles(spec: Spec) -> Iterator[Finding]:
     """
     tiling = Tiling.of(spec)
     units = (tiling.tile_m, tiling.tile_n, tiling.block_k)
-    words = ("rows of a cluster's tile", "columns of a cluster's tile", "a stage's depth")
+    words = ("rows of a cluster's tile", "columns of a cluster's tile", "elements of a stage")
     for size, unit, word in zip(spec.sizes, units, words, strict=True):
         if size.fixed is None or size.fixed % unit == 0:
             continue

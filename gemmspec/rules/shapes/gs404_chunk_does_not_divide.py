@@ -33,11 +33,12 @@ def chunk_does_not_divide(spec: Spec) -> Iterator[Finding]:
             continue
         chunk, first = role.chunk.value, first or role
         if columns % chunk:
-            times = " x 2 CTAs" if spec.paired else ""
+            n = spec.block.n.value
+            label = f"{n} x 2 CTAs = {columns} columns" if spec.paired else f"{columns} columns"
             yield Finding(
                 role.chunk.span,
                 f"chunks of {count(chunk, 'column')} do not divide an accumulator of {columns}",
-                labels=(Label(spec.block.n.span, f"{spec.block.n.value}{times} = {columns} columns"),),
+                labels=(Label(spec.block.n.span, label),),
             )
         elif first.chunk is not None and chunk != first.chunk.value:
             yield Finding(

@@ -26,13 +26,13 @@ def unsupported_operand_types(spec: Spec) -> Iterator[Finding]:
     known = ", ".join(t.value for t in target.operand_types)
     odd = [given for given in (gemm.a, gemm.b) if given.value not in target.operand_types]
     for given in odd:
-        yield Finding(given.span, f"the MMA of {target.name} does not multiply {given.value}, only {known}")
+        yield Finding(given.span, f"the MMA of {target.name} does not multiply {given.value.value}, only {known}")
     if not odd and gemm.a.value is not gemm.b.value:
         yield Finding(
             gemm.b.span,
-            f"the operands have different types, {gemm.a.value} and {gemm.b.value}",
-            labels=(Label(gemm.a.span, f"{gemm.a.value} here"),),
+            f"the operands have different types, {gemm.a.value.value} and {gemm.b.value.value}",
+            labels=(Label(gemm.a.span, f"{gemm.a.value.value} here"),),
         )
     if gemm.d.value not in target.output_types:
         known = ", ".join(t.value for t in target.output_types)
-        yield Finding(gemm.d.span, f"the epilogue of {target.name} does not write {gemm.d.value}, only {known}")
+        yield Finding(gemm.d.span, f"the epilogue of {target.name} does not write {gemm.d.value.value}, only {known}")

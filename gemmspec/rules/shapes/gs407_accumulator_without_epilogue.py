@@ -35,7 +35,8 @@ def accumulator_without_epilogue(spec: Spec) -> Iterator[Finding]:
                     helps=("write one role of kinds `mma, epilogue`",),
                 )
         return
-    if any(spec.program(role.name) for role in (*mmas, *epilogues)):
+    # An epilogue on single warps has its own finding, and no certain number of instances.
+    if any(spec.program(role.name) for role in (*mmas, *epilogues)) or any(r.placement.warps for r in epilogues):
         return
     computed, stored = _instances(mmas), _instances(epilogues)
     if computed == stored or not mmas or not epilogues:
