@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gemmspec.proof.agents import k_counts, tile_count
+from gemmspec.proof.agents import k_counts, trips_of
 from gemmspec.proof.fault import At, Blocked, Fault, Kind
+from gemmspec.proof.faults import Key
 from gemmspec.proof.machine import Machine
 from gemmspec.protocol import Protocol
 
@@ -14,9 +15,9 @@ __all__ = ["At", "Blocked", "Fault", "Kind", "prove"]
 
 def prove(protocol: Protocol) -> tuple[Fault, ...]:
     """Return what goes wrong for some number of k tiles and of tiles; nothing means: for none."""
-    found: dict[object, tuple[Fault, list[int]]] = {}
+    found: dict[Key, tuple[Fault, list[int]]] = {}
     counts = k_counts(protocol)
     for k_tiles in counts:
-        for key, fault in Machine(protocol, k_tiles, tile_count(protocol, k_tiles)).run().items():
+        for key, fault in Machine(protocol, trips_of(protocol, k_tiles)).run().items():
             found.setdefault(key, (fault, []))[1].append(k_tiles)
     return tuple(replace(f, k_tiles=tuple(ks), every=len(ks) == len(counts)) for f, ks in found.values())

@@ -5,45 +5,28 @@ Loops over k and chunks are unrolled for given trip counts, so that the machine 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gemmspec.protocol.program import (
-    AccRead,
-    AccReadWait,
-    Action,
-    Branch,
-    Loop,
-    Program,
-    Protocol,
-    Slot,
-    Statement,
-    StoreIssue,
-    walk,
-)
-from gemmspec.source import Span
+from gemmspec.protocol.program import AccRead, Action, Branch, Loop, Mma, Program, Protocol, Slot, Statement, StoreIssue
 from gemmspec.vocabulary import LoopKind
-
-
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """The end of a loop's iteration: these cursors move on."""
-
-    cursors: tuple[int, ...]
 
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One action in one iteration. `k`, `chunk`: indices of the enclosing loops (0 outside)."""
+    """One action in one iteration (None: the end of an iteration, where `advances` move on).
 
-    action: Action
-    k: int
-    chunk: int
+    `k`, `chunk`: indices of the enclosing loops, 0 outside. `run`: what the machine does for it; False means blocked.
+    """
+
+    action: Action | None
+    k: int = 0
+    chunk: int = 0
+    advances: tuple[int, ...] = ()
+    run: Callable[[Agent, Step], bool | None] | None = None
 
 
-Item = Step | Advance
-
-
-@dataclass(eq=False)
+@dataclass(slots=True, eq=False)
 class Agent:
     """One role instance in one CTA."""
 
@@ -51,11 +34,13 @@ class Agent:
     program: Program
     cta: int
     instance: int
-    tile_items: list[Item]
-    tail: list[Item]
+    steps: list[Step]
+    """Those of one tile."""
+    tail: list[Step]
     """What follows the loop over tiles."""
     tiles: int
-    counts: list[int] = field(default_factory=list[int])
+    counts: list[int]
+    depths: list[int]
     position: int = 0
     tile: int = 0
     clock: list[int] = field(default_factory=list[int])
@@ -65,18 +50,18 @@ class Agent:
     """What is known of tensor memory: `clock` at the last tcgen05.fence::after_thread_sync."""
     mma_stream: int = -1
     read_stream: int = -1
-    store_stream: int = -1
     mmas: int = 0
     reads: int = 0
     reads_done: int = 0
     groups: int = 0
+    groups_done: int = 0
     open_group: bool = False
     order: int = 0
-    """Counts this agent's actions; the fields below hold its value at their last occurrence."""
+    """Counts this agent's stores, fences and syncs; the fields below hold its value at their last occurrence."""
     last_fence: int = -1
     last_sync: int = -1
     last_store_wait: int = -1
-    last_read_order: int = -1
+    last_read: int = -1
     held: tuple[int, int] | None = None
     """(tile, chunk) that the registers hold."""
     stored: int = 0
@@ -85,48 +70,84 @@ class Agent:
 
     def slot(self, slot: Slot) -> int:
         """Return the number of the slot that is meant now."""
-        if slot.cursor is None:
-            return slot.const + slot.self_stride * self.instance
-        depth = self.program.cursors[slot.cursor].depth
-        turn = (self.counts[slot.cursor] - slot.lag) % depth
-        return slot.const + slot.self_stride * self.instance + slot.cursor_stride * turn
+        fixed = slot.const + slot.self_stride * self.instance
+        cursor = slot.cursor
+        if cursor is None or not slot.cursor_stride:
+            return fixed
+        return fixed + slot.cursor_stride * ((self.counts[cursor] - slot.lag) % self.depths[cursor])
 
     def wraps(self, slot: Slot) -> int:
         """Return how many times the slot's cursor has gone round."""
-        if slot.cursor is None:
-            return 0
-        return (self.counts[slot.cursor] - slot.lag) // self.program.cursors[slot.cursor].depth
+        cursor = slot.cursor
+        return 0 if cursor is None else (self.counts[cursor] - slot.lag) // self.depths[cursor]
+
+    @property
+    def current(self) -> Step:
+        """The step that it is at."""
+        return (self.steps if self.tile < self.tiles else self.tail)[self.position]
+
+    def does(self, kind: type) -> bool:
+        """Return whether its tile has an action of a type."""
+        return any(isinstance(s.action, kind) for s in self.steps)
 
 
-def agents_of(protocol: Protocol, k_tiles: int, tiles: int) -> list[Agent]:
-    """Return every agent of the cluster, for a k loop of `k_tiles` and a life of `tiles` tiles."""
+@dataclass(frozen=True, slots=True)
+class Trips:
+    """How often the loops run: of k and of tiles as chosen, of chunks as many as tell all."""
+
+    k: int
+    tiles: int
+    chunks: int
+
+
+def trips_of(protocol: Protocol, k_tiles: int) -> Trips:
+    """Return counts that take every ring past two wraps, for a k loop of `k_tiles` (docs/proof.md)."""
+    k_depth, tile_depth = _depth(protocol, LoopKind.K), _depth(protocol, LoopKind.TILE)
+    tiles = max(2 * tile_depth + 2, -(-(2 * k_depth + 2) // k_tiles) + 1)
+    return Trips(k_tiles, tiles, _depth(protocol, LoopKind.CHUNK) + 2)
+
+
+def k_counts(protocol: Protocol) -> range:
+    """Return the k trip counts that stand for all: up to the deepest ring of the k loops and 2 more (docs/proof.md)."""
+    return range(1, _depth(protocol, LoopKind.K) + 3)
+
+
+def agents_of(protocol: Protocol, trips: Trips) -> list[Agent]:
+    """Return every agent of the cluster."""
     agents: list[Agent] = []
     spec = protocol.spec
     for program in protocol.programs:
-        tile_items, tail = _items(program, k_tiles)
+        steps, tail = _steps(program, trips)
+        depths = [c.depth for c in program.cursors]
         for cta in range(spec.cluster.size):
             if program.leader_only and cta % spec.pair:
                 continue
             for instance in range(program.instances):
-                agents.append(
-                    Agent(len(agents), program, cta, instance, tile_items, tail, tiles, [0] * len(program.cursors))
-                )
+                agent = Agent(len(agents), program, cta, instance, steps, tail, trips.tiles, [0] * len(depths), depths)
+                agents.append(agent)
     return agents
 
 
-def k_counts(protocol: Protocol) -> range:
-    """Return the k trip counts that stand for all (docs/proof.md): up to the deepest ring of the k loops and 2 more."""
-    return range(1, _depth(protocol, LoopKind.K) + 3)
+def give_streams(agents: list[Agent]) -> int:
+    """Number the streams of the agents and of their engines; return how many there are."""
+    streams = len(agents)
+    for agent in agents:
+        if agent.does(Mma):
+            agent.mma_stream = streams
+            streams += 1
+        if agent.does(AccRead):
+            agent.read_stream = streams
+            streams += 1
+    return streams
 
 
-def tile_count(protocol: Protocol, k_tiles: int) -> int:
-    """Return a tile count that takes every ring past two wraps."""
-    k_depth, tile_depth = _depth(protocol, LoopKind.K), _depth(protocol, LoopKind.TILE)
-    return max(2 * tile_depth + 2, -(-(2 * k_depth + 2) // k_tiles) + 1)
+def most_chunks(agents: list[Agent]) -> int:
+    """Return the chunks that one tile's stores consist of."""
+    return max((s.chunk + 1 for a in agents for s in a.steps if isinstance(s.action, StoreIssue)), default=0)
 
 
 def _depth(protocol: Protocol, kind: LoopKind) -> int:
-    """Return the depth of the deepest ring that loops of a kind advance, lags added."""
+    """Return the depth of the deepest ring that loops of a kind advance, the greatest lag added."""
     depth = 1
     for program in protocol.programs:
         lag = max((slot.lag for s in program.walk() for slot in slots_of(s)), default=0)
@@ -143,53 +164,39 @@ def slots_of(statement: Statement) -> tuple[Slot, ...]:
     return tuple(s for n in names if isinstance(s := getattr(statement, n, None), Slot))
 
 
-def _items(program: Program, k_tiles: int) -> tuple[list[Item], list[Item]]:
-    tile: list[Item] = []
-    tail: list[Item] = []
+def _steps(program: Program, trips: Trips) -> tuple[list[Step], list[Step]]:
+    tile: list[Step] = []
+    tail: list[Step] = []
     for statement in program.body:
         if isinstance(statement, Loop) and statement.kind is LoopKind.TILE:
-            _unroll(statement.body, k_tiles, {}, 0, 0, tile)
-            tile.append(Advance(statement.advances))
+            _unroll(statement.body, trips, {}, tile)
+            tile.append(Step(None, advances=statement.advances))
         else:
-            _unroll((statement,), k_tiles, {}, 0, 0, tail)
+            _unroll((statement,), trips, {}, tail)
     return tile, tail
 
 
-def _unroll(
-    body: tuple[Statement, ...],
-    k_tiles: int,
-    inside: dict[LoopKind, tuple[int, int]],
-    k: int,
-    chunk: int,
-    out: list[Item],
-) -> None:
+def _unroll(body: tuple[Statement, ...], trips: Trips, inside: dict[LoopKind, tuple[int, int]], out: list[Step]) -> None:
+    k, chunk = inside.get(LoopKind.K, (0, 1))[0], inside.get(LoopKind.CHUNK, (0, 1))[0]
     for s in body:
         if isinstance(s, Loop):
-            trips = max((k_tiles if s.kind is LoopKind.K else s.count or 0) + s.offset, 0)
-            for i in range(trips):
-                now = {**inside, s.kind: (i, trips)}
-                is_k, is_chunk = s.kind is LoopKind.K, s.kind is LoopKind.CHUNK
-                _unroll(s.body, k_tiles, now, i if is_k else k, i if is_chunk else chunk, out)
+            n = _trips(s, trips)
+            for i in range(n):
+                _unroll(s.body, trips, {**inside, s.kind: (i, n)}, out)
                 if s.advances:
-                    out.append(Advance(s.advances))
+                    out.append(Step(None, advances=s.advances))
         elif isinstance(s, Branch):
-            i, trips = inside.get(s.kind, (0, 1))
-            if (i == (0 if s.which == "first" else trips - 1)) == s.equal:
-                _unroll(s.body, k_tiles, inside, k, chunk, out)
+            i, n = inside.get(s.kind, (0, 1))
+            if (i == (0 if s.which == "first" else n - 1)) == s.equal:
+                _unroll(s.body, trips, inside, out)
         else:
             out.append(Step(s, k, chunk))
 
 
-def uses_tensor_memory(program: Program) -> bool:
-    """Return whether a program reads tensor memory into registers."""
-    return any(isinstance(s, AccRead | AccReadWait) for s in walk(program.body))
-
-
-def stores(program: Program) -> bool:
-    """Return whether a program issues bulk stores."""
-    return any(isinstance(s, StoreIssue) for s in walk(program.body))
-
-
-def span_of(item: Item) -> Span | None:
-    """Return the span of a step's statement."""
-    return item.action.span if isinstance(item, Step) else None
+def _trips(loop: Loop, trips: Trips) -> int:
+    count = loop.count or 0
+    if loop.kind is LoopKind.K:
+        count = trips.k
+    elif loop.kind is LoopKind.CHUNK:
+        count = min(count, trips.chunks)
+    return max(count + loop.offset, 0)

@@ -1,33 +1,29 @@
 """mbarriers and memory places, with what is known to whom.
 
 A clock is a list of integers, one for each *stream*: how much of the stream is known to be over. Streams are the
-agents themselves (their synchronous actions), each agent's asynchronous engines (multiplies, tensor memory reads,
-stores), and each mbarrier (its completed phases). An access by entry `i` of stream `s` is ordered before an action
-whose clock has `clock[s] > i`.
+agents themselves (their synchronous actions), each agent's asynchronous engines (multiplies, tensor memory reads),
+and each mbarrier (its completed phases). An access by entry `i` of stream `s` is ordered before an action whose
+clock has `clock[s] > i`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from gemmspec.proof.fault import At
+from gemmspec.proof.agents import Agent, Step
 
 Clock = list[int]
 
 
-def join(into: Clock, other: Clock) -> None:
-    """Let `into` know all that `other` knows."""
-    into[:] = map(max, into, other)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An access or arrival: entry `index` of `stream`, made by agent `agent`."""
+class Entry(NamedTuple):
+    """An access or arrival: entry `index` of `stream`, made by a step of an agent, in a tile."""
 
     stream: int
     index: int
-    agent: int
-    at: At
+    agent: Agent
+    step: Step
+    tile: int
 
 
 @dataclass(slots=True, eq=False)
@@ -54,12 +50,42 @@ class Cell:
     """(phase, wait): the wait must be over before that phase completes."""
     last_tile: list[int] = field(default_factory=list[int])
     """For each completed phase, the latest tile that an arrival belongs to."""
-    sleepers: list[int] = field(default_factory=list[int])
+    sleepers: list[Agent] = field(default_factory=list[Agent])
     """Agents blocked on this cell."""
     joined: tuple[int, int] = (-1, -1)
     """(agent, version) whose clock was joined last."""
-    loads: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    """(tile, phase) of bytes that landed."""
+    landed: Entry | None = None
+    """The last load whose bytes were counted here; its index is the phase."""
+
+    @property
+    def place(self) -> str:
+        """Its name for messages."""
+        return f"{self.barrier}[{self.slot}]"
+
+    def settle(self) -> list[Entry] | None:
+        """Complete the phase if nothing is pending: return the waits that should be over by now, else None."""
+        if self.pending or self.bytes:
+            return None
+        phase = self.completed
+        self.completed = self.clock[self.stream] = phase + 1
+        self.done.append(self.clock.copy())
+        self.last_tile.append(max([e.tile for e in self.entries], default=0))
+        self.before, self.entries = self.entries, []
+        self.pending = self.count
+        self.joined = (-1, -1)
+        late = [w for p, w in self.waits if p == phase]
+        if late:
+            self.waits = [w for w in self.waits if w[0] > phase]
+        return late
+
+    def publish(self, agent: Agent) -> None:
+        """Let the current phase know what the agent knows, its latest action included."""
+        now = (agent.index, agent.version)
+        if self.joined != now:
+            agent.clock[agent.index] += 1
+            self.clock[:] = map(max, self.clock, agent.clock)
+            agent.clock[agent.index] -= 1
+            self.joined = now
 
 
 @dataclass(slots=True, eq=False)
@@ -70,6 +96,6 @@ class Place:
     writer: Entry | None = None
     readers: list[Entry] = field(default_factory=list[Entry])
     tag: tuple[int, int] = (-1, -1)
-    """(tile, k) of a stage; (tile, k tiles summed) of an accumulator."""
+    """(tile, k) of a stage; (tile, k tiles summed) of an accumulator; (tile, chunk) of a store buffer."""
     written_order: int = -1
     """The writing agent's action count, for orders within one agent."""

@@ -10,7 +10,6 @@ from gemmspec.protocol.tile import Tiling
 MBARRIER_BYTES = 8
 # A 128-byte swizzle atom is 8 rows of 128 bytes, and tiles start on whole atoms.
 TILE_ALIGNMENT = 1024
-TMEM_MIN_COLUMNS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +96,13 @@ def tmem_map(spec: Spec) -> tuple[Region, ...]:
 
 
 def tmem_columns(spec: Spec) -> int:
-    """Return the columns that are allocated: a power of two from 32 (PTX ISA, tcgen05.alloc); may exceed the target's."""
+    """Return the columns that are allocated: all of them, so that the allocation starts at column 0 for certain.
+
+    A kernel of this kind has its SM to itself (shared memory), so nothing is lost. Where the accumulators need
+    more than there is, the next power of two (PTX ISA, tcgen05.alloc).
+    """
     regions = tmem_map(spec)
-    if not regions:
-        return 0
-    columns = TMEM_MIN_COLUMNS
-    while columns < regions[-1].end:
+    columns = spec.target.tmem_columns
+    while regions and columns < regions[-1].end:
         columns *= 2
     return columns

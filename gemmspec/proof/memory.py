@@ -1,0 +1,153 @@
+"""Accesses to stages, accumulators, registers and store buffers, each checked against those before it.
+
+A place knows its last writer, the readers since, and whose data it holds. An access is right if it is ordered
+after what it depends on, if that is visible to it, and if the data is what the agent means.
+"""
+
+from __future__ import annotations
+
+from gemmspec.proof.agents import Agent, Step, most_chunks
+from gemmspec.proof.cells import Cell, Clock, Entry, Place
+from gemmspec.proof.fault import Kind
+from gemmspec.proof.faults import Faults
+from gemmspec.protocol.program import AccRead, Load, Mma, Protocol, StoreIssue, StoreWrite
+from gemmspec.vocabulary import Operand
+
+
+class Memory:
+    """All buffers of one cluster."""
+
+    def __init__(self, protocol: Protocol, agents: list[Agent], k_tiles: int, faults: Faults) -> None:
+        self.faults = faults
+        self.k_tiles = k_tiles
+        self.tmem = protocol.spec.target.has_tmem
+        self.chunks = most_chunks(agents)
+        pair = protocol.spec.pair if self.tmem else 1
+        self.mma_ctas = [tuple(range(c - c % pair, c - c % pair + pair)) for c in range(protocol.spec.cluster.size)]
+        loads = [s for p in protocol.programs for s in p.walk() if isinstance(s, Load)]
+        self.parts = {o: range(max((s.parts for s in loads if s.operand is o), default=1)) for o in Operand}
+        self.places: dict[tuple[str, int, int, int], Place] = {}
+
+    def load(self, agent: Agent, step: Step, load: Load, written: int, cell: Cell) -> Entry:
+        """A bulk load issued: its write is over when the cell's current phase completes."""
+        entry = Entry(cell.stream, cell.completed, agent, step, agent.tile)
+        first = agent.slot(load.slot)
+        parts = self.parts[load.operand]
+        if load.parts > 1:
+            part = load.writes.of(agent.cta).index(agent.cta)
+            parts = range(part, part + 1)
+        for slot in range(first, first + load.count):
+            for part in parts:
+                place = self._place(load.operand.value, written, slot, part)
+                self._write(place, entry, agent.clock)
+                place.tag = (agent.tile, step.k)
+        return entry
+
+    def mma(self, agent: Agent, step: Step, mma: Mma) -> None:
+        """A multiply issued: over when a later commit's phase completes, or when it is retired."""
+        entry = Entry(agent.mma_stream, agent.mmas, agent, step, agent.tile)
+        a, b, acc = agent.slot(mma.a), agent.slot(mma.b), agent.slot(mma.acc)
+        meant = (agent.tile, step.k)
+        clock = agent.clock
+        for cta in self.mma_ctas[agent.cta]:
+            for part in self.parts[Operand.A]:
+                self._read(self._place("A", cta, a, part), entry, clock, meant)
+            for part in self.parts[Operand.B]:
+                self._read(self._place("B", cta, b, part), entry, clock, meant)
+            place = self._place("acc", cta, acc)
+            writer = place.writer
+            if writer is not None and writer.stream == entry.stream and not place.readers:
+                place.writer = entry  # PTX ISA, tcgen05 and wgmma: multiplies of one thread run in order
+            else:
+                self._write(place, entry, agent.tmem_clock if self.tmem else clock)
+            if step.k and place.tag != meant:
+                self.faults.add(Kind.WRONG_DATA, agent, step, writer, place.name, "sum")
+            place.tag = (agent.tile, step.k + 1)
+        agent.mmas += 1
+
+    def acc_read(self, agent: Agent, step: Step, read: AccRead) -> None:
+        """A tensor memory load issued: over at the next wait::ld, known to others behind a before_thread_sync fence."""
+        entry = Entry(agent.read_stream, agent.reads, agent, step, agent.tile)
+        place = self._place("acc", agent.cta, agent.slot(read.acc))
+        self._read(place, entry, agent.tmem_clock, (agent.tile, self.k_tiles))
+        agent.reads += 1
+        agent.held = (agent.tile, step.chunk)
+        agent.order += 1
+        agent.last_read = agent.order
+
+    def store_write(self, agent: Agent, step: Step, write: StoreWrite) -> None:
+        """All threads convert a chunk and write it to a store buffer."""
+        entry = Entry(agent.index, agent.clock[agent.index], agent, step, agent.tile)
+        if not self.tmem:
+            place = self._place("acc", agent.cta, self._registers(agent))
+            self._read(place, entry, agent.clock, (agent.tile, self.k_tiles))
+        elif agent.held != (agent.tile, step.chunk):
+            self.faults.add(Kind.WRONG_DATA, agent, step, None, "registers", "chunk")
+        elif agent.reads_done < agent.reads:
+            self.faults.add(Kind.NOT_VISIBLE, agent, step, None, "registers", "wait::ld")
+        place = self._place("D", agent.cta, agent.slot(write.buffer))
+        for reader in place.readers:
+            if reader.index >= agent.groups_done:
+                self.faults.add(Kind.OVERWRITE, agent, step, reader, place.name, "store")
+            elif agent.last_store_wait > agent.last_sync:
+                # One thread waited for the store; the others know of it behind a sync of the warpgroup.
+                self.faults.add(Kind.NOT_VISIBLE, agent, step, reader, place.name, "sync")
+        agent.order += 1
+        place.writer, place.readers, place.written_order = entry, [], agent.order
+        place.tag = (agent.tile, step.chunk)
+
+    def store_issue(self, agent: Agent, step: Step, issue: StoreIssue) -> None:
+        """One thread starts the bulk store of a store buffer."""
+        place = self._place("D", agent.cta, agent.slot(issue.buffer))
+        if place.tag != (agent.tile, step.chunk):
+            self.faults.add(Kind.WRONG_DATA, agent, step, place.writer, place.name, "chunk")
+        elif not place.written_order < agent.last_fence < agent.last_sync:
+            self.faults.add(Kind.NOT_VISIBLE, agent, step, place.writer, place.name, "proxy fence")
+        place.readers.append(Entry(-1, agent.groups, agent, step, agent.tile))
+        agent.open_group = True
+        agent.stored += 1
+
+    def end_tile(self, agent: Agent) -> None:
+        """Check that the whole tile was stored."""
+        if agent.stored != self.chunks and agent.does(StoreIssue):
+            first = next(s for s in agent.steps if isinstance(s.action, StoreIssue))
+            self.faults.add(Kind.WRONG_DATA, agent, first, None, "D", "chunks missing")
+        agent.stored = 0
+
+    def _place(self, buffer: str, cta: int, slot: int, part: int = 0) -> Place:
+        key = (buffer, cta, slot, part)
+        place = self.places.get(key)
+        if place is None:
+            place = self.places[key] = Place(f"{buffer}[{slot}]")
+        return place
+
+    def _registers(self, agent: Agent) -> int:
+        return next((agent.slot(s.action.acc) for s in agent.steps if isinstance(s.action, Mma)), agent.instance)
+
+    def _read(self, place: Place, entry: Entry, known: Clock, meant: tuple[int, int]) -> None:
+        writer, agent = place.writer, entry.agent
+        if writer is None:
+            self.faults.add(Kind.READ_EARLY, agent, entry.step, None, place.name, "")
+        elif writer.stream != agent.index and known[writer.stream] <= writer.index:
+            kind = Kind.NOT_VISIBLE if agent.clock[writer.stream] > writer.index else Kind.READ_EARLY
+            self.faults.add(kind, agent, entry.step, writer, place.name, "tcgen05 fence")
+        elif place.tag != meant:
+            self.faults.add(Kind.WRONG_DATA, agent, entry.step, writer, place.name, f"{place.tag} for {meant}")
+        if place.readers:
+            # Within one stream a later read outlives the earlier.
+            place.readers = [r for r in place.readers if r.stream != entry.stream]
+        place.readers.append(entry)
+
+    def _write(self, place: Place, entry: Entry, known: Clock) -> None:
+        agent = entry.agent
+        for reader in place.readers:
+            if reader.stream != agent.index and known[reader.stream] <= reader.index:
+                kind = Kind.NOT_VISIBLE if agent.clock[reader.stream] > reader.index else Kind.OVERWRITE
+                self.faults.add(kind, agent, entry.step, reader, place.name, "tcgen05 fence")
+                break
+        else:
+            writer = place.writer
+            if writer is not None and writer.stream not in (agent.index, agent.mma_stream):
+                if known[writer.stream] <= writer.index:
+                    self.faults.add(Kind.WRITE_WRITE, agent, entry.step, writer, place.name, "")
+        place.writer, place.readers = entry, []
