@@ -56,7 +56,7 @@ def check(source: SourceFile, sizes: Mapping[str, int] = NO_SIZES, target: Targe
 
 
 def _lines(source: SourceFile, d: Diagnostic) -> set[int]:
-    """Return the lines that a finding speaks of. One that could not be read in full may not mean what was made of it."""
+    """Return the lines that a finding speaks of. What is made of one that could not be read in full is a guess."""
     return {source.position(span.start)[0] for span in (d.span, *(label.span for label in d.labels))}
 
 

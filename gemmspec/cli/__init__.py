@@ -20,7 +20,6 @@ COMMANDS = {
     "lint": "gemmspec.cli.lint",
     "fmt": "gemmspec.cli.fmt",
     "show": "gemmspec.cli.show",
-    "compile": "gemmspec.cli.compile",
     "new": "gemmspec.cli.new",
     "explain": "gemmspec.cli.explain",
     "rules": "gemmspec.cli.rules",

@@ -30,11 +30,11 @@ def command(form: str) -> None:
         say("".join(f"{r.code}  {r.name:{width}}  {r.severity.value:7}  {first_sentence(r)}\n" for r in RULES))
 
 
-def table(rules: tuple[Rule, ...], link: str = "") -> str:
-    """Return the rules as a Markdown table; `link` is put before `GSnnn.md` where the code should lead there."""
+def table(rules: tuple[Rule, ...], *, links: bool = False) -> str:
+    """Return the rules as a Markdown table; with `links`, each code leads to its page in the same folder."""
     rows = ["| code | name | severity | what it checks |", "|---|---|---|---|"]
     for r in rules:
-        code = f"[{r.code}]({link}{r.code}.md)" if link else r.code
+        code = f"[{r.code}]({r.code}.md)" if links else r.code
         rows.append(f"| {code} | {r.name} | {r.severity.value} | {first_sentence(r)} |")
     return "\n".join(rows) + "\n"
 

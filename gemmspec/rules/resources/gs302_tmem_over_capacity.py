@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gemmspec.diagnostics import Label
 from gemmspec.model.spec import Spec
-from gemmspec.protocol.memory import tmem_columns, tmem_map
+from gemmspec.protocol.memory import tmem_map
 from gemmspec.protocol.tile import Tiling
 from gemmspec.rules.rule import Finding, spec_rule
 from gemmspec.rules.units import count
@@ -28,18 +28,15 @@ def tmem_over_capacity(spec: Spec) -> Iterator[Finding]:
     Assumes that one CTA runs on an SM at a time, as persistent kernels do.
     """
     regions = tmem_map(spec)
-    if not regions or tmem_columns(spec) <= spec.target.tmem_columns:
+    have = spec.target.tmem_columns
+    if not regions or regions[-1].end <= have:
         return
-    tiling, have = Tiling.of(spec), spec.target.tmem_columns
-    used, asked = regions[-1].end, tmem_columns(spec)
+    tiling, need = Tiling.of(spec), regions[-1].end
     parts = [
         count(tiling.consumers, "consumer"),
         count(tiling.accumulators, "accumulator"),
         count(tiling.acc_columns, "column"),
     ]
-    notes = [f"{' x '.join(parts)} = {count(used, 'column')}"]
-    if asked != used:
-        notes.append(f"tensor memory is allocated in powers of two: {used} columns take {asked}")
     several = spec.accumulators.value > 1
     labels = [Label(r.placement.span, count(r.instances, "consumer")) for r in spec.roles_of(RoleKind.MMA)]
     if several:
@@ -49,8 +46,8 @@ def tmem_over_capacity(spec: Spec) -> Iterator[Finding]:
     helps = (f"write `accumulators {fit}`",) if several and fit else ("write a smaller block n, or fewer consumers",)
     yield Finding(
         spec.accumulators.span if several else spec.block.n.span,
-        f"the accumulators need {asked} columns of tensor memory, but {spec.target.name} has {have}",
+        f"the accumulators need {need} columns of tensor memory, but {spec.target.name} has {have}",
         labels=tuple(labels),
-        notes=tuple(notes),
+        notes=(f"{' x '.join(parts)} = {count(need, 'column')}",),
         helps=helps,
     )
