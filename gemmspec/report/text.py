@@ -101,6 +101,10 @@ class _Mark:
     continues: bool = False
 
 
+# A mark and the display columns where it begins and ends.
+_Placed = tuple[int, int, _Mark]
+
+
 def _marks(source: SourceFile, span: Span, text: str, primary: bool) -> Iterator[tuple[int, _Mark]]:
     """Yield the one mark of a span, or the marks of its first and last line, with their line numbers."""
     size = len(source.text)
@@ -125,7 +129,8 @@ def _mark_rows(marks: Sequence[_Mark], shown: Window, level: str) -> Iterator[_R
     for start, end, mark in sorted(placed, key=lambda p: p[2].primary):
         underlines.put(start, ("^" if mark.primary else "-") * (end - start), level if mark.primary else "frame")
     hanging = sorted((p for p in placed if p[2].text), key=lambda p: (p[0], p[1], p[2].primary))
-    if hanging and hanging[-1][1] >= max(end for _, end, _ in placed):
+    last = max(end for _, end, _ in placed)
+    if hanging and _stands_beside(hanging[-1], placed, last):
         _, end, mark = hanging.pop()
         underlines.put(end + 1, mark.text, level if mark.primary else "frame")
     yield underlines
@@ -136,7 +141,13 @@ def _mark_rows(marks: Sequence[_Mark], shown: Window, level: str) -> Iterator[_R
         yield _connectors(hanging, level).put(start, mark.text, level if mark.primary else "frame")
 
 
-def _connectors(hanging: Sequence[tuple[int, int, _Mark]], level: str) -> _Row:
+def _stands_beside(rightmost: _Placed, placed: Sequence[_Placed], last: int) -> bool:
+    """Say whether a label can follow the underlines: they end with its own mark, which no primary one hides."""
+    _, end, mark = rightmost
+    return end == last and (mark.primary or not any(other.primary for _, at, other in placed if at == last))
+
+
+def _connectors(hanging: Sequence[_Placed], level: str) -> _Row:
     row = _Row()
     for start, _, mark in hanging:
         row.put(start, "|", level if mark.primary else "frame")

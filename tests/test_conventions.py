@@ -1,0 +1,119 @@
+"""What the repository asks of itself: rules complete, pages fresh, messages of one style, files short."""
+
+from __future__ import annotations
+
+import ast
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+from gemmspec.diagnostics import Diagnostic, Severity
+from gemmspec.driver import check
+from gemmspec.rules import RULES, Rule
+from gemmspec.source import SourceFile
+
+ROOT = Path(__file__).parent.parent
+RULE_FILES = ROOT / "gemmspec" / "rules"
+HEADINGS = ["What it checks", "Why it matters", "Limits"]
+LONGEST_FILE = 400
+LONGEST_MESSAGE = 150
+SPECS = [p for d in ("specs", "tests/corpus", "gemmspec/rules") for p in sorted((ROOT / d).rglob("*.gemmspec"))]
+each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+
+
+def diagnostics(text: str) -> tuple[Diagnostic, ...]:
+    return check(SourceFile("a", text)).report.diagnostics
+
+
+def test_codes_and_names_are_unique_and_sorted() -> None:
+    codes = [rule.code for rule in RULES]
+    assert codes == sorted(set(codes))
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    assert all(re.fullmatch(r"GS[0-5]\d\d", code) for code in codes)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name) for rule in RULES)
+
+
+def test_every_rule_file_is_in_the_table_and_nothing_else_is_there() -> None:
+    stems = {rule.stem.relative_to(RULE_FILES) for rule in RULES}
+    files = {path.relative_to(RULE_FILES) for path in RULE_FILES.rglob("gs*.*")}
+    found = {path.with_name(path.name.split(".")[0]) for path in files}
+    assert found == stems
+    assert {path.suffix for path in files} <= {".py", ".md", ".gemmspec"}
+
+
+@each_rule
+def test_a_rule_has_one_name_everywhere(rule: Rule) -> None:
+    name = rule.name.replace("-", "_")
+    assert rule.stem.name == f"{rule.code.lower()}_{name}"
+    check_function = rule.spec_check or rule.protocol_check
+    assert check_function is None or check_function.__name__ == name
+
+
+@each_rule
+def test_a_page_has_its_headings(rule: Rule) -> None:
+    headings = re.findall(r"^## (.*)$", rule.page, re.MULTILINE)
+    more = ["On a GPU"] if rule.subject == "protocol" and rule.severity is Severity.ERROR else []
+    assert [h for h in headings if h in HEADINGS] == HEADINGS
+    assert set(headings) <= {*HEADINGS, "On a GPU"} and set(more) <= set(headings)
+    sections = re.split(r"^## .*$", rule.page, flags=re.MULTILINE)[1:]
+    assert all(section.strip() for section in sections)
+
+
+@each_rule
+def test_the_bad_spec_breaks_only_its_own_rule_and_the_good_one_none(rule: Rule) -> None:
+    found = diagnostics(rule.bad)
+    assert {d.code for d in found if d.severity is not Severity.ADVICE or rule.severity is Severity.ADVICE} == {
+        rule.code
+    }
+    assert {d.severity for d in found if d.code == rule.code} == {rule.severity}
+    assert diagnostics(rule.good) == ()
+
+
+@each_rule
+def test_the_good_spec_is_the_bad_one_less_a_small_edit(rule: Rule) -> None:
+    bad, good = rule.bad.splitlines(), rule.good.splitlines()
+    common = len(set(bad) & set(good))
+    assert bad != good and max(len(bad), len(good)) - common <= 4
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.name)
+def test_messages_have_one_style_and_spans_lie_in_the_text(path: Path) -> None:
+    text = path.read_bytes().decode("utf-8")
+    for d in diagnostics(text):
+        for words in (d.message, d.label, *(label.text for label in d.labels), *d.notes, *d.helps):
+            assert not words.endswith("."), words
+            assert not re.match(r"[A-Z][a-z]", words), f"begins with a capital: {words}"
+            assert words.count("`") % 2 == 0, f"a backtick is alone: {words}"
+        assert d.message and "\n" not in d.message and len(d.message) <= LONGEST_MESSAGE, d.message
+        assert not re.match(r"(write|add|delete|use) ", d.message), f"the fix belongs into a help: {d.message}"
+        edits = d.fix.edits if d.fix else ()
+        for span in (d.span, *(label.span for label in d.labels), *(edit.span for edit in edits)):
+            assert 0 <= span.start <= span.end <= len(text)
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.name)
+def test_a_safe_fix_mends_what_it_says(path: Path) -> None:
+    text = path.read_bytes().decode("utf-8")
+    for d in diagnostics(text):
+        if d.fix is None or not d.fix.safe:
+            continue
+        mended = text
+        for edit in sorted(d.fix.edits, key=lambda e: e.span, reverse=True):
+            mended = mended[: edit.span.start] + edit.text + mended[edit.span.end :]
+        left = [(o.code, o.message) for o in diagnostics(mended)]
+        assert (d.code, d.message) not in left, f"{d.fix.title} does not mend: {d.message}"
+
+
+@pytest.mark.parametrize("folder", ["gemmspec", "tests", "docs", "bench"])
+def test_files_are_short_and_say_what_they_are(folder: str) -> None:
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n") <= LONGEST_FILE, f"{path} has {text.count(chr(10))} lines, more than {LONGEST_FILE}"
+        assert not text or ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
+
+
+def test_generated_pages_are_fresh() -> None:
+    stale = runpy.run_path(str(ROOT / "docs" / "generate.py"))["stale"]()
+    assert stale == [], "run `python docs/generate.py`"
