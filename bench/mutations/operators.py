@@ -1,0 +1,405 @@
+"""Mutation operators: a Protocol -> every small change of it, each with a name that does not depend on sizes.
+
+Names are stable under other numbers of stages or chunks, so a mutant of a small variant can be matched with that of
+the full one. Derived values (`derived`, `shares`) are left as they were: a mutant is a kernel with a bug, not a spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+
+from gemmspec.protocol.program import (
+    AccRead,
+    AccReadWait,
+    Arrive,
+    Branch,
+    Buffer,
+    Commit,
+    Expect,
+    Load,
+    Loop,
+    Mma,
+    Program,
+    Protocol,
+    ProxyFence,
+    Retire,
+    Slot,
+    Statement,
+    StoreCommit,
+    StoreWait,
+    Targets,
+    TcgenFence,
+    Wait,
+    WarpgroupSync,
+)
+from gemmspec.vocabulary import Group, LoopKind
+
+Mutant = tuple[str, Protocol]
+Path = tuple[int, ...]
+
+FENCES = (TcgenFence, ProxyFence)
+"""What has no effect on the order of role instances: only the engine's typed edges can judge these."""
+SYNCHRONISING = (
+    Wait,
+    Arrive,
+    Commit,
+    Expect,
+    TcgenFence,
+    ProxyFence,
+    AccReadWait,
+    WarpgroupSync,
+    StoreWait,
+    StoreCommit,
+    Retire,
+)
+MOVED = (Wait, Arrive, Commit, Expect, TcgenFence, ProxyFence, AccReadWait, StoreWait, Retire)
+
+
+def mutants(protocol: Protocol) -> Iterator[Mutant]:
+    """Yield every mutant, names unique, none equal to another or to the original."""
+    names: set[str] = set()
+    seen = {_content(protocol)}
+    for operator in OPERATORS:
+        for name, mutant in operator(protocol):
+            content = _content(mutant)
+            if content not in seen and name not in names:
+                names.add(name)
+                seen.add(content)
+                yield name, mutant
+
+
+def _content(p: Protocol) -> tuple[object, ...]:
+    return p.barriers, p.buffers, p.programs, p.start_sync, p.end_sync
+
+
+def _places(program: Program) -> Iterator[tuple[Path, Statement]]:
+    def walk(body: tuple[Statement, ...], path: Path) -> Iterator[tuple[Path, Statement]]:
+        for i, s in enumerate(body):
+            yield (*path, i), s
+            if isinstance(s, Loop | Branch):
+                yield from walk(s.body, (*path, i))
+
+    yield from walk(program.body, ())
+
+
+def _edit(
+    body: tuple[Statement, ...], path: Path, edit: Callable[[tuple[Statement, ...], int], tuple[Statement, ...]]
+) -> tuple[Statement, ...]:
+    """Return a body whose innermost list on the path has been edited at the path's last index."""
+    if len(path) == 1:
+        return edit(body, path[0])
+    inner = body[path[0]]
+    assert isinstance(inner, Loop | Branch)
+    new = replace(inner, body=_edit(inner.body, path[1:], edit))
+    return (*body[: path[0]], new, *body[path[0] + 1 :])
+
+
+def _with_body(p: Protocol, program: Program, body: tuple[Statement, ...]) -> Protocol:
+    return replace(p, programs=tuple(replace(q, body=body) if q is program else q for q in p.programs))
+
+
+def _with(p: Protocol, program: Program, path: Path, *new: Statement) -> Protocol:
+    """Return the protocol with the statement at a path replaced by others."""
+    return _with_body(p, program, _edit(program.body, path, lambda b, i: (*b[:i], *new, *b[i + 1 :])))
+
+
+def label(s: Statement) -> str:
+    """Return a statement's name for people."""
+    of = (
+        getattr(s, "barrier", "")
+        if isinstance(s, Wait | Arrive | Commit | Expect)
+        else getattr(getattr(s, "operand", None), "value", "")
+    )
+    return f"{type(s).__name__} {of}".strip()
+
+
+def _named(verb: str, program: Program, path: Path, s: Statement, more: str = "") -> str:
+    return f"{verb} {label(s)} at {program.role.name}/{'.'.join(map(str, path))}{more and ' ' + more}"
+
+
+def _all(p: Protocol) -> Iterator[tuple[Program, Path, Statement]]:
+    for program in p.programs:
+        for path, s in _places(program):
+            yield program, path, s
+
+
+def drop(p: Protocol) -> Iterator[Mutant]:
+    """Leave a synchronising statement, or a load, out."""
+    for program, path, s in _all(p):
+        if isinstance(s, (*SYNCHRONISING, Load)):
+            yield _named("drop", program, path, s), _with(p, program, path)
+
+
+def duplicate(p: Protocol) -> Iterator[Mutant]:
+    """Run a synchronising statement twice."""
+    for program, path, s in _all(p):
+        if isinstance(s, SYNCHRONISING):
+            yield _named("duplicate", program, path, s), _with(p, program, path, s, s)
+
+
+def move(p: Protocol) -> Iterator[Mutant]:
+    """Move a statement past a neighbour, to either end of its body, out of its loop, or into the next one."""
+
+    def put(at: int) -> Callable[[tuple[Statement, ...], int], tuple[Statement, ...]]:
+        def edit(body: tuple[Statement, ...], i: int) -> tuple[Statement, ...]:
+            rest = (*body[:i], *body[i + 1 :])
+            j = max(0, min(len(rest), {-2: 0, -1: i - 1, 1: i + 1, 2: len(rest)}[at]))
+            return (*rest[:j], body[i], *rest[j:])
+
+        return edit
+
+    for program, path, s in _all(p):
+        if not isinstance(s, MOVED):
+            continue
+        for at, word in ((-1, "earlier"), (1, "later"), (-2, "first"), (2, "last")):
+            yield _named("move", program, path, s, word), _with_body(p, program, _edit(program.body, path, put(at)))
+        if len(path) > 1:
+            without = _with(p, program, path)
+            stripped = next(q for q in without.programs if q.role.name == program.role.name)
+            for after, word in ((0, "before its loop"), (1, "behind its loop")):
+                body = _edit(stripped.body, path[:-1], lambda b, i, a=after, s=s: (*b[: i + a], s, *b[i + a :]))
+                yield _named("move", program, path, s, word), _with_body(without, stripped, body)
+        for step, word in ((1, "into the next loop"), (-1, "into the loop before")):
+            moved = _edit(program.body, path, lambda b, i, d=step: _into(b, i, d))
+            yield _named("move", program, path, s, word), _with_body(p, program, moved)
+
+
+def _into(body: tuple[Statement, ...], i: int, step: int) -> tuple[Statement, ...]:
+    """Move the statement at `i` to the near end of the next loop in that direction."""
+    j = i + step
+    while 0 <= j < len(body) and not isinstance(body[j], Loop):
+        j += step
+    if not 0 <= j < len(body):
+        return body
+    loop = body[j]
+    assert isinstance(loop, Loop)
+    inner = (body[i], *loop.body) if step > 0 else (*loop.body, body[i])
+    out = [*body]
+    out[j] = replace(loop, body=inner)
+    del out[i]
+    return tuple(out)
+
+
+def swap(p: Protocol) -> Iterator[Mutant]:
+    """Exchange two statements of one body that are not neighbours (`move` does those)."""
+    for program, path, s in _all(p):
+        if not isinstance(s, MOVED):
+            continue
+
+        def edit(body: tuple[Statement, ...], i: int, j: int) -> tuple[Statement, ...]:
+            out = [*body]
+            out[i], out[j] = out[j], out[i]
+            return tuple(out)
+
+        def siblings(body: tuple[Statement, ...], at: Path = path) -> tuple[Statement, ...]:
+            for i in at[:-1]:
+                inner = body[i]
+                assert isinstance(inner, Loop | Branch)
+                body = inner.body
+            return body
+
+        for j, other in enumerate(siblings(program.body)):
+            if j > path[-1] + 1 and not isinstance(other, Loop | Branch | WarpgroupSync):
+                name = _named("swap", program, path, s, f"with {label(other)} {j}")
+                yield name, _with_body(p, program, _edit(program.body, path, lambda b, i, j=j: edit(b, i, j)))
+
+
+def retarget(p: Protocol) -> Iterator[Mutant]:
+    """Name another barrier, another CTA's barrier or memory, or another instance's accumulator."""
+    cluster, pair = p.spec.cluster, p.spec.pair
+    groups = {g.value: Targets.group(g, cluster, pair) for g in Group} if cluster.size > 1 else {}
+    groups |= {f"CTA {c}": Targets((1 << c,) * cluster.size) for c in range(cluster.size)} if cluster.size > 1 else {}
+    for program, path, s in _all(p):
+        if isinstance(s, Wait | Arrive | Commit | Expect):
+            for other in p.barriers:
+                if other.name != s.barrier:
+                    name = _named("retarget", program, path, s, f"to {other.name}")
+                    yield name, _with(p, program, path, replace(s, barrier=other.name))
+        if isinstance(s, Arrive | Commit):
+            for word, targets in groups.items():
+                yield (
+                    _named("retarget", program, path, s, f"to {word}"),
+                    _with(p, program, path, replace(s, targets=targets)),
+                )
+        if isinstance(s, Load):
+            for other in p.barriers:
+                if other.name != s.barrier:
+                    name = _named("retarget", program, path, s, f"signals {other.name}")
+                    yield name, _with(p, program, path, replace(s, barrier=other.name))
+            for word, targets in groups.items():
+                name = _named("retarget", program, path, s, f"signals {word}")
+                yield name, _with(p, program, path, replace(s, signals=targets))
+                name = _named("retarget", program, path, s, f"writes {word}")
+                yield name, _with(p, program, path, replace(s, writes=targets))
+        if isinstance(s, Mma | AccRead) and s.acc.self_stride:
+            other_slot = replace(s.acc, self_stride=0)
+            yield (
+                _named("retarget", program, path, s, "accumulator 0"),
+                _with(p, program, path, replace(s, acc=other_slot)),
+            )
+        if isinstance(s, Wait | Arrive | Commit) and s.slot.self_stride:
+            same = replace(s.slot, self_stride=0)
+            yield (
+                _named("retarget", program, path, s, "slot of instance 0"),
+                _with(p, program, path, replace(s, slot=same)),
+            )
+
+
+def counts(p: Protocol) -> Iterator[Mutant]:
+    """Change how many arrivals complete a phase, or how many threads arrive."""
+    for plan in p.barriers:
+        for word, n in _numbers(plan.arrivals):
+            new = tuple(replace(b, arrivals=n) if b is plan else b for b in p.barriers)
+            yield f"arrivals {plan.name} {word}", replace(p, barriers=new)
+    for program, path, s in _all(p):
+        if isinstance(s, Arrive):
+            for word, n in _numbers(s.threads):
+                yield _named("threads", program, path, s, word), _with(p, program, path, replace(s, threads=n))
+        if isinstance(s, StoreWait | Retire):
+            for word, n in (("+1", s.pending + 1), ("-1", s.pending - 1)):
+                if n >= 0:
+                    yield _named("pending", program, path, s, word), _with(p, program, path, replace(s, pending=n))
+
+
+def _numbers(n: int) -> Iterator[tuple[str, int]]:
+    for word, new in (("x2", 2 * n), ("/2", n // 2), ("+1", n + 1), ("-1", n - 1)):
+        if new > 0:
+            yield word, new
+
+
+def phases(p: Protocol) -> Iterator[Mutant]:
+    """Start a wait, or all waits on a barrier, with the other parity."""
+    for program, path, s in _all(p):
+        if isinstance(s, Wait):
+            yield _named("flip phase", program, path, s), _with(p, program, path, replace(s, phase=1 - s.phase))
+
+
+def sizes(p: Protocol) -> Iterator[Mutant]:
+    """Expect other bytes than those that land."""
+    loads = [s for _, _, s in _all(p) if isinstance(s, Load)]
+    for program, path, s in _all(p):
+        if isinstance(s, Expect):
+            changes = [("x2", 2 * s.bytes), ("/2", s.bytes // 2), ("+16", s.bytes + 16), ("-16", s.bytes - 16)]
+            changes += [(f"without {x.operand.value} of consumer {x.first}", s.bytes - x.bytes) for x in loads]
+            for word, n in changes:
+                yield _named("bytes", program, path, s, word), _with(p, program, path, replace(s, bytes=n))
+
+
+def masks(p: Protocol) -> Iterator[Mutant]:
+    """Drop a CTA from a mask, add one, or name one outside the pair or the cluster."""
+    n = p.spec.cluster.size
+    for program, path, s in _all(p):
+        if isinstance(s, Arrive | Commit):
+            for word, masks in _changed(s.targets, n):
+                yield _named("mask", program, path, s, word), _with(p, program, path, replace(s, targets=masks))
+        if isinstance(s, Load):
+            for field in ("writes", "signals"):
+                for word, masks in _changed(getattr(s, field), n):
+                    yield (
+                        _named("mask", program, path, s, f"{field} {word}"),
+                        _with(p, program, path, replace(s, **{field: masks})),
+                    )
+    for plan in p.barriers:
+        if any(isinstance(s, Expect) and s.barrier == plan.name for _, _, s in _all(p)):
+            for word, masks in _changed(plan.targets, n):
+                if "outside" not in word:
+                    new = tuple(replace(b, targets=masks) if b is plan else b for b in p.barriers)
+                    yield f"mask expect {plan.name} {word}", replace(p, barriers=new)
+
+
+def _changed(targets: Targets, n: int) -> Iterator[tuple[str, Targets]]:
+    for c in range(n):
+        dropped = tuple(m & ~(1 << c) for m in targets.masks)
+        if dropped != targets.masks:
+            yield f"without CTA {c}", Targets(dropped)
+        added = tuple(m | 1 << c for m in targets.masks)
+        if added != targets.masks:
+            yield f"with CTA {c}", Targets(added)
+    for c in range(n):
+        one = tuple(m ^ (1 << (c ^ 1)) if r == c else m for r, m in enumerate(targets.masks))
+        if n > 1:
+            yield f"CTA {c} and its neighbour", Targets(one)
+    yield "outside the cluster", Targets(tuple(m | 1 << n for m in targets.masks))
+
+
+def slots(p: Protocol) -> Iterator[Mutant]:
+    """Use the slot of the iteration before or after."""
+    for program, path, s in _all(p):
+        if isinstance(s, Loop | Branch):
+            continue
+        for f in fields(s):
+            slot = getattr(s, f.name)
+            if isinstance(slot, Slot) and slot.cursor is not None:
+                for d, word in ((1, "one back"), (-1, "one ahead")):
+                    new = replace(s, **{f.name: replace(slot, lag=slot.lag + d)})
+                    yield _named("slot", program, path, s, f"{f.name} {word}"), _with(p, program, path, new)
+
+
+def depths(p: Protocol) -> Iterator[Mutant]:
+    """Make a ring of barriers, buffers, or one role's view of it, deeper or shallower than the others."""
+    for plan in p.barriers:
+        for word, n in _numbers(plan.slots):
+            if word != "/2":
+                resized = _resized(plan.barrier.factors, n)
+                new = tuple(
+                    replace(b, barrier=replace(b.barrier, factors=resized)) if b is plan else b for b in p.barriers
+                )
+                yield f"depth {plan.name} {word}", replace(p, barriers=new)
+    for program in p.programs:
+        for cursor in program.cursors:
+            for word, n in _numbers(cursor.depth):
+                if word != "/2":
+                    new = tuple(replace(c, depth=n) if c is cursor else c for c in program.cursors)
+                    programs = tuple(replace(q, cursors=new) if q is program else q for q in p.programs)
+                    yield (
+                        f"depth of cursor {cursor.id} ({cursor.word}) of {program.role.name} {word}",
+                        replace(p, programs=programs),
+                    )
+    for buffer in p.buffers:
+        if buffer.slots > 1:
+            new = tuple(Buffer(b.name, b.space, b.slots - 1, b.size) if b is buffer else b for b in p.buffers)
+            yield f"depth of buffer {buffer.name} -1", replace(p, buffers=new)
+
+
+def _resized(factors: tuple, n: int) -> tuple:
+    """Return one factor of `n` slots (slot numbers are already worked out)."""
+    return (replace(factors[0], value=n), *(replace(f, value=1) for f in factors[1:]))
+
+
+def bounds(p: Protocol) -> Iterator[Mutant]:
+    """Run a loop over tiles or k tiles once less or more, or a fixed number of times; take the other branch."""
+    for program, path, s in _all(p):
+        where = f"{program.role.name}/{'.'.join(map(str, path))}"
+        if isinstance(s, Loop) and s.kind in (LoopKind.TILE, LoopKind.K):
+            for d, word in ((1, "+1"), (-1, "-1")):
+                yield f"loop {s.kind.value} {word} at {where}", _with(p, program, path, replace(s, offset=s.offset + d))
+            if s.kind is LoopKind.K:
+                fixed = replace(s, kind=LoopKind.FIXED, count=4, offset=0)
+                yield f"loop {s.kind.value} fixed 4 at {where}", _with(p, program, path, fixed)
+        if isinstance(s, Loop) and s.advances:
+            for c in s.advances:
+                rest = tuple(x for x in s.advances if x != c)
+                yield (
+                    f"loop {s.kind.value} at {where} forgets cursor {c}",
+                    _with(p, program, path, replace(s, advances=rest)),
+                )
+        if isinstance(s, Branch):
+            for name, new in (
+                ("negated", replace(s, equal=not s.equal)),
+                ("other end", replace(s, which="last" if s.which == "first" else "first")),
+            ):
+                yield f"branch {name} at {where}", _with(p, program, path, new)
+            yield f"branch always at {where}", _with(p, program, path, *s.body)
+
+
+def ends(p: Protocol) -> Iterator[Mutant]:
+    """Weaken the syncs at start and end."""
+    order = ("cluster", "cta", "none")
+    for word in order[order.index(p.start_sync) + 1 :]:
+        yield f"start sync {word}", replace(p, start_sync=word)
+    for word in order[order.index(p.end_sync) + 1 :]:
+        yield f"end sync {word}", replace(p, end_sync=word)
+
+
+OPERATORS = (drop, duplicate, move, swap, retarget, counts, phases, sizes, masks, slots, depths, bounds, ends)
