@@ -12,6 +12,7 @@ from types import MappingProxyType
 from gemmspec.diagnostics import Diagnostic, Report, Severity
 from gemmspec.model.resolve import resolve
 from gemmspec.model.spec import Spec
+from gemmspec.proof.judge import judge
 from gemmspec.protocol import Protocol, derive
 from gemmspec.rules import RULES
 from gemmspec.source import SourceFile
@@ -43,15 +44,20 @@ def check(source: SourceFile, sizes: Mapping[str, int] = NO_SIZES, target: Targe
     # GS3xx, GS4xx: what the target has, and what its instructions take.
     errors = [d for d in found if d.severity is Severity.ERROR]
     unread = {source.position(d.span.start)[0] for d in errors}
+    meaningful = not errors
     for rule in RULES:
-        found.extend(d for d in rule.on_spec(spec) if unread.isdisjoint(_lines(source, d)))
-    if errors:
+        said = [d for d in rule.on_spec(spec) if unread.isdisjoint(_lines(source, d))]
+        found.extend(said)
+        meaningful = meaningful and not (said and rule.essential)
+    if not meaningful:
         return Checked(_report(source, found), spec)
 
     # GS1xx, GS2xx: the program of every role in every CTA of a cluster; who waits for whom, who reads what.
     protocol = derive(spec)
+    verdict = judge(protocol)
     for rule in RULES:
         found.extend(rule.on_protocol(protocol))
+        found.extend(rule.on_verdict(verdict))
     return Checked(_report(source, found), spec, protocol)
 
 

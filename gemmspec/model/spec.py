@@ -32,7 +32,7 @@ class Size:
     """One of M, N, K in elements.
 
     `low == high` for a fixed size; `dynamic` sizes are known at run time only, within low..high.
-    `value` is the one to use where a number is needed (simulation, bench): the fixed size or `high`'s default.
+    `typical`: the number in `M = 4096 dynamic`, to use where one is needed (simulation, bench).
     """
 
     name: str
@@ -40,6 +40,7 @@ class Size:
     high: int
     dynamic: bool
     span: Span
+    typical: int | None = None
 
     @property
     def fixed(self) -> int | None:
@@ -49,13 +50,17 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class Gemm:
-    """`D[M, N] = A[M, K] @ B[N, K]^T`, row-major, K innermost in both operands."""
+    """`D[M, N] = A[M, K] @ B[N, K]^T`, row-major, K innermost in both operands.
+
+    `names`: what the spec calls D, A and B.
+    """
 
     a: Given[DType]
     b: Given[DType]
     d: Given[DType]
     accumulate: DType
     span: Span
+    names: tuple[str, str, str] = ("D", "A", "B")
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +269,7 @@ class Program:
 
     role: str
     body: tuple[Step, ...]
+    head: Span
     span: Span
 
 

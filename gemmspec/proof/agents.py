@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from gemmspec.protocol.program import AccRead, Action, Branch, Loop, Mma, Program, Protocol, Slot, Statement, StoreIssue
 from gemmspec.vocabulary import LoopKind
@@ -23,7 +24,11 @@ class Step:
     k: int = 0
     chunk: int = 0
     advances: tuple[int, ...] = ()
-    run: Callable[[Agent, Step], bool | None] | None = None
+    run: Run | None = None
+
+
+Run = Callable[["Agent", Step, Any], bool | None]
+"""What a step does; it is given its own action once more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -176,7 +181,9 @@ def _steps(program: Program, trips: Trips) -> tuple[list[Step], list[Step]]:
     return tile, tail
 
 
-def _unroll(body: tuple[Statement, ...], trips: Trips, inside: dict[LoopKind, tuple[int, int]], out: list[Step]) -> None:
+def _unroll(
+    body: tuple[Statement, ...], trips: Trips, inside: dict[LoopKind, tuple[int, int]], out: list[Step]
+) -> None:
     k, chunk = inside.get(LoopKind.K, (0, 1))[0], inside.get(LoopKind.CHUNK, (0, 1))[0]
     for s in body:
         if isinstance(s, Loop):

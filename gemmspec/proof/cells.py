@@ -17,10 +17,10 @@ Clock = list[int]
 
 
 class Entry(NamedTuple):
-    """An access or arrival: entry `index` of `stream`, made by a step of an agent, in a tile."""
+    """An access or arrival: entry `turn` of `stream`, made by a step of an agent, in a tile."""
 
     stream: int
-    index: int
+    turn: int
     agent: Agent
     step: Step
     tile: int
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """The mbarrier of one slot in one CTA. PTX ISA, mbarrier: a phase completes when no arrivals and no bytes are pending."""
+    """The mbarrier of one slot in one CTA. A phase completes when no arrivals and no bytes are pending (PTX ISA)."""
 
     barrier: str
     slot: int
@@ -55,7 +55,7 @@ class Cell:
     joined: tuple[int, int] = (-1, -1)
     """(agent, version) whose clock was joined last."""
     landed: Entry | None = None
-    """The last load whose bytes were counted here; its index is the phase."""
+    """The last load whose bytes were counted here; its turn is the phase."""
 
     @property
     def place(self) -> str:

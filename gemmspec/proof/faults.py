@@ -46,6 +46,11 @@ class Faults:
         where = at(other.agent, other.step, other.tile) if other else None
         self.put(Fault(kind, at(agent, step, agent.tile), where, place, detail))
 
+    def between(self, kind: Kind, one: Entry, other: Entry, place: str) -> None:
+        """Note that two entries conflict."""
+        first, second = (at(e.agent, e.step, e.tile) for e in (one, other))
+        self.put(Fault(kind, first, second, place))
+
     def put(self, fault: Fault) -> None:
         """Note a fault, unless one like it is known."""
         other = fault.other.span if fault.other else None

@@ -7,9 +7,7 @@ see docs/proof.md. Given a Protocol and counts, returns faults; puts nothing int
 
 from __future__ import annotations
 
-from typing import Any
-
-from gemmspec.proof.agents import Agent, Step, Trips, agents_of, give_streams
+from gemmspec.proof.agents import Agent, Run, Step, Trips, agents_of, give_streams
 from gemmspec.proof.cells import Cell, Entry
 from gemmspec.proof.fault import Blocked, Fault, Kind
 from gemmspec.proof.faults import Faults, Key, at
@@ -29,7 +27,6 @@ from gemmspec.protocol.program import (
     Protocol,
     ProxyFence,
     Retire,
-    Slot,
     StoreCommit,
     StoreIssue,
     StoreWait,
@@ -99,7 +96,7 @@ class Machine:
                 if run is None:
                     for cursor in step.advances:
                         counts[cursor] += 1
-                elif run(agent, step) is False:
+                elif run(agent, step, step.action) is False:
                     agent.position = position
                     return
                 position += 1
@@ -116,7 +113,7 @@ class Machine:
                 if step.action is not None:
                     step.run = self._method(step.action)
 
-    def _method(self, action: Action) -> Any:
+    def _method(self, action: Action) -> Run:
         match action:
             case Wait():
                 return self._wait
@@ -129,22 +126,22 @@ class Machine:
             case Commit():
                 return self._commit
             case Mma():
-                return lambda agent, step: self.memory.mma(agent, step, action)
+                return self.memory.mma
             case AccRead():
-                return lambda agent, step: self.memory.acc_read(agent, step, action)
+                return self.memory.acc_read
             case StoreWrite():
-                return lambda agent, step: self.memory.store_write(agent, step, action)
+                return self.memory.store_write
             case StoreIssue():
-                return lambda agent, step: self.memory.store_issue(agent, step, action)
+                return self.memory.store_issue
             case Retire() | AccReadWait() | StoreCommit() | StoreWait() | ProxyFence() | TcgenFence():
                 return self._order
             case WarpgroupSync() | BlockSync():
                 return self._order
 
-    def _order(self, agent: Agent, step: Step) -> None:
+    def _order(self, agent: Agent, step: Step, action: Action) -> None:
         """Actions that only change what the agent itself knows."""
         agent.order += 1
-        match step.action:
+        match action:
             case Retire(pending):
                 agent.clock[agent.mma_stream] = max(agent.mmas - pending, agent.clock[agent.mma_stream])
                 agent.version += 1
@@ -171,14 +168,12 @@ class Machine:
 
     # -- barriers ----------------------------------------------------------------------------------------------
 
-    def _cell(self, barrier: str, cta: int, agent: Agent, slot: Slot) -> Cell:
+    def _cell(self, barrier: str, cta: int, slot: int) -> Cell:
         slots = self.cells[barrier][cta]
-        return slots[agent.slot(slot) % len(slots)]
+        return slots[slot % len(slots)]
 
-    def _wait(self, agent: Agent, step: Step) -> bool:
-        wait = step.action
-        assert isinstance(wait, Wait)
-        cell = self._cell(wait.barrier, agent.cta, agent, wait.slot)
+    def _wait(self, agent: Agent, step: Step, wait: Wait) -> bool:
+        cell = self._cell(wait.barrier, agent.cta, agent.slot(wait.slot))
         needed = agent.wraps(wait.slot) + 1 - wait.phase
         if cell.completed < needed:
             cell.sleepers.append(agent)
@@ -197,46 +192,41 @@ class Machine:
             cell.waits.append((needed, Entry(agent.index, clock[agent.index], agent, step, agent.tile)))
         return True
 
-    def _expect(self, agent: Agent, step: Step) -> None:
-        expect = step.action
-        assert isinstance(expect, Expect)
+    def _expect(self, agent: Agent, step: Step, expect: Expect) -> None:
         if expects_in(self.plans[expect.barrier], agent.cta):
-            cell = self._cell(expect.barrier, agent.cta, agent, expect.slot)
+            cell = self._cell(expect.barrier, agent.cta, agent.slot(expect.slot))
             cell.bytes += expect.bytes
             self._arrive_at(cell, 1, Entry(agent.index, agent.clock[agent.index], agent, step, agent.tile))
             self._release(agent)
 
-    def _arrive(self, agent: Agent, step: Step) -> None:
-        arrive = step.action
-        assert isinstance(arrive, Arrive)
+    def _arrive(self, agent: Agent, step: Step, arrive: Arrive) -> None:
         if arrive.threads == 1 < agent.program.threads and agent.last_read > agent.last_sync:
             self.faults.add(Kind.NOT_VISIBLE, agent, step, None, arrive.barrier, "one thread for all")
         entry = Entry(agent.index, agent.clock[agent.index], agent, step, agent.tile)
+        slot = agent.slot(arrive.slot)
         for cta in arrive.targets.of(agent.cta):
-            self._arrive_at(self._cell(arrive.barrier, cta, agent, arrive.slot), arrive.threads, entry)
+            self._arrive_at(self._cell(arrive.barrier, cta, slot), arrive.threads, entry)
         self._release(agent)
 
-    def _commit(self, agent: Agent, step: Step) -> None:
-        commit = step.action
-        assert isinstance(commit, Commit)
+    def _commit(self, agent: Agent, step: Step, commit: Commit) -> None:
         # PTX ISA, tcgen05.commit: tracks every earlier multiply of this thread, and implies before_thread_sync.
         stream, known = agent.mma_stream, 0
         if stream >= 0:
             known, agent.clock[stream] = agent.clock[stream], agent.mmas
         agent.version += 1
         entry = Entry(stream if stream >= 0 else agent.index, agent.mmas, agent, step, agent.tile)
+        slot = agent.slot(commit.slot)
         for cta in commit.targets.of(agent.cta):
-            self._arrive_at(self._cell(commit.barrier, cta, agent, commit.slot), 1, entry)
+            self._arrive_at(self._cell(commit.barrier, cta, slot), 1, entry)
         if stream >= 0:
             agent.clock[stream] = known
         self._release(agent)
 
-    def _load(self, agent: Agent, step: Step) -> None:
-        load = step.action
-        assert isinstance(load, Load)
+    def _load(self, agent: Agent, step: Step, load: Load) -> None:
+        slot = agent.slot(load.barrier_slot)
         for written in load.writes.of(agent.cta):
             for signalled in load.signals.of(written):
-                cell = self._cell(load.barrier, signalled, agent, load.barrier_slot)
+                cell = self._cell(load.barrier, signalled, slot)
                 self._belongs(cell, agent, step)
                 cell.landed = entry = self.memory.load(agent, step, load, written, cell)
                 cell.entries.append(entry)
@@ -269,7 +259,7 @@ class Machine:
             return
         for entry in cell.before:
             own = entry.agent is agent and entry.stream in (agent.index, agent.mma_stream)
-            if not own and clock[entry.stream] <= entry.index:
+            if not own and clock[entry.stream] <= entry.turn:
                 self.faults.add(Kind.MIXED_ARRIVALS, agent, step, entry, cell.place, "")
                 return
 
@@ -280,10 +270,8 @@ class Machine:
             return
         clock = cell.done[-1]
         for wait in late:
-            if clock[wait.stream] <= wait.index:
-                last = cell.before[-1]
-                where, other = at(wait.agent, wait.step, wait.tile), at(last.agent, last.step, last.tile)
-                self.faults.put(Fault(Kind.LAPPED, where, other, cell.place))
+            if clock[wait.stream] <= wait.turn:
+                self.faults.between(Kind.LAPPED, wait, cell.before[-1], cell.place)
         self.ready += cell.sleepers[::-1]
         cell.sleepers = []
 
@@ -298,7 +286,7 @@ class Machine:
         known = [max(column) for column in zip(*(a.clock for a in self.agents), strict=True)]
         for cell in self.all_cells():
             load = cell.landed
-            if load is not None and known[cell.stream] <= load.index:
+            if load is not None and known[cell.stream] <= load.turn:
                 self.faults.put(Fault(Kind.EARLY_EXIT, at(load.agent, load.step, load.tile), None, cell.place, "load"))
         for agent in self.agents:
             flights = (
@@ -318,7 +306,7 @@ class Machine:
         for cell in self.all_cells():
             own = [a for a in self.agents if a.cta == cell.cta]
             for entry in (*cell.before, *cell.entries):
-                if entry.agent.cta != cell.cta and not any(a.clock[entry.stream] > entry.index for a in own):
+                if entry.agent.cta != cell.cta and not any(a.clock[entry.stream] > entry.turn for a in own):
                     where = at(entry.agent, entry.step, entry.tile)
                     self.faults.put(Fault(Kind.EARLY_EXIT, where, None, cell.place, "peer"))
                     break
@@ -330,7 +318,7 @@ class Machine:
     def _blocked(self, agent: Agent) -> Blocked:
         wait = agent.current.action
         assert isinstance(wait, Wait)
-        cell = self._cell(wait.barrier, agent.cta, agent, wait.slot)
+        cell = self._cell(wait.barrier, agent.cta, agent.slot(wait.slot))
         needed = agent.wraps(wait.slot) + 1 - wait.phase
         sources = {g.value for g in self.plans[wait.barrier].barrier.sources}
         lacking = tuple(

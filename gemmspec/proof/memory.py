@@ -87,7 +87,7 @@ class Memory:
             self.faults.add(Kind.NOT_VISIBLE, agent, step, None, "registers", "wait::ld")
         place = self._place("D", agent.cta, agent.slot(write.buffer))
         for reader in place.readers:
-            if reader.index >= agent.groups_done:
+            if reader.turn >= agent.groups_done:
                 self.faults.add(Kind.OVERWRITE, agent, step, reader, place.name, "store")
             elif agent.last_store_wait > agent.last_sync:
                 # One thread waited for the store; the others know of it behind a sync of the warpgroup.
@@ -128,9 +128,14 @@ class Memory:
         writer, agent = place.writer, entry.agent
         if writer is None:
             self.faults.add(Kind.READ_EARLY, agent, entry.step, None, place.name, "")
-        elif writer.stream != agent.index and known[writer.stream] <= writer.index:
-            kind = Kind.NOT_VISIBLE if agent.clock[writer.stream] > writer.index else Kind.READ_EARLY
-            self.faults.add(kind, agent, entry.step, writer, place.name, "tcgen05 fence")
+        elif writer.stream != agent.index and known[writer.stream] <= writer.turn:
+            if agent.clock[writer.stream] > writer.turn:
+                self.faults.add(Kind.NOT_VISIBLE, agent, entry.step, writer, place.name, "tcgen05 fence")
+            elif place.tag > meant:
+                # The next data may come before this read is over: told from the writer's side.
+                self.faults.between(Kind.OVERWRITE, writer, entry, place.name)
+            else:
+                self.faults.add(Kind.READ_EARLY, agent, entry.step, writer, place.name, "")
         elif place.tag != meant:
             self.faults.add(Kind.WRONG_DATA, agent, entry.step, writer, place.name, f"{place.tag} for {meant}")
         if place.readers:
@@ -141,13 +146,13 @@ class Memory:
     def _write(self, place: Place, entry: Entry, known: Clock) -> None:
         agent = entry.agent
         for reader in place.readers:
-            if reader.stream != agent.index and known[reader.stream] <= reader.index:
-                kind = Kind.NOT_VISIBLE if agent.clock[reader.stream] > reader.index else Kind.OVERWRITE
+            if reader.stream != agent.index and known[reader.stream] <= reader.turn:
+                kind = Kind.NOT_VISIBLE if agent.clock[reader.stream] > reader.turn else Kind.OVERWRITE
                 self.faults.add(kind, agent, entry.step, reader, place.name, "tcgen05 fence")
                 break
         else:
             writer = place.writer
-            if writer is not None and writer.stream not in (agent.index, agent.mma_stream):
-                if known[writer.stream] <= writer.index:
-                    self.faults.add(Kind.WRITE_WRITE, agent, entry.step, writer, place.name, "")
+            unknown = writer is not None and known[writer.stream] <= writer.turn
+            if writer and unknown and writer.stream not in (agent.index, agent.mma_stream):
+                self.faults.add(Kind.WRITE_WRITE, agent, entry.step, writer, place.name, "")
         place.writer, place.readers = entry, []

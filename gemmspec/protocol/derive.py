@@ -61,7 +61,9 @@ class _Use:
     times: float
 
 
-def _uses(body: tuple[Statement, ...], times: float = 1.0, trips: Mapping[LoopKind, int] | None = None) -> Iterator[_Use]:
+def _uses(
+    body: tuple[Statement, ...], times: float = 1.0, trips: Mapping[LoopKind, int] | None = None
+) -> Iterator[_Use]:
     inside = dict(trips or {})
     for statement in body:
         match statement:

@@ -1,4 +1,4 @@
-"""What can be said of a barrier before its programs are known: how it is signalled, first parity, where arrivals land."""
+"""What is known of a barrier ahead of its programs: how it is signalled, first parity, where arrivals land."""
 
 from __future__ import annotations
 

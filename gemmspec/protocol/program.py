@@ -20,10 +20,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 
 from gemmspec.model.spec import Barrier, Cluster, Role, Spec
 from gemmspec.source import Span
 from gemmspec.vocabulary import Group, LoopKind, Operand, Via
+
+
+@cache
+def _ranks(mask: int) -> tuple[int, ...]:
+    return tuple(r for r in range(mask.bit_length()) if mask >> r & 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +40,7 @@ class Targets:
 
     def of(self, cta: int) -> tuple[int, ...]:
         """Return the ranks that CTA `cta` acts on."""
-        mask = self.masks[cta]
-        return tuple(r for r in range(mask.bit_length()) if mask >> r & 1)
+        return _ranks(self.masks[cta])
 
     @staticmethod
     def group(group: Group, cluster: Cluster, pair: int) -> Targets:
@@ -99,7 +104,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Run `body` for every tile, k tile (plus `offset`), chunk, or `count` times; then advance cursors, each iteration."""
+    """Run `body` for every tile, k tile (plus `offset`), chunk, or `count` times; advance cursors each time."""
 
     kind: LoopKind
     count: int | None
@@ -111,7 +116,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Run `body` on the first or last iteration of the enclosing loop of that kind, or on all others (`equal` false)."""
+    """Run `body` on the first or last iteration of the enclosing loop of a kind, or on all others (not `equal`)."""
 
     kind: LoopKind
     which: str
@@ -259,7 +264,7 @@ class StoreCommit:
 
 @dataclass(frozen=True, slots=True)
 class StoreWait:
-    """`cp.async.bulk.wait_group.read`, by the thread of StoreIssue: at most `pending` groups still read their buffers."""
+    """`cp.async.bulk.wait_group.read`, by StoreIssue's thread: at most `pending` groups still read their buffers."""
 
     pending: int
     span: Span
@@ -281,7 +286,7 @@ class FenceSide(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TcgenFence:
-    """`tcgen05.fence::*_thread_sync`: orders tcgen05 operations against the synchronisation that follows or precedes."""
+    """`tcgen05.fence::*_thread_sync`: orders tcgen05 operations against the sync that follows or precedes."""
 
     side: FenceSide
     span: Span
@@ -304,8 +309,23 @@ class BlockSync:
 
 
 Action = (
-    Wait | Arrive | Expect | Commit | Load | Mma | Retire | AccRead | AccReadWait | StoreWrite | StoreIssue
-    | StoreCommit | StoreWait | ProxyFence | TcgenFence | WarpgroupSync | BlockSync
+    Wait
+    | Arrive
+    | Expect
+    | Commit
+    | Load
+    | Mma
+    | Retire
+    | AccRead
+    | AccReadWait
+    | StoreWrite
+    | StoreIssue
+    | StoreCommit
+    | StoreWait
+    | ProxyFence
+    | TcgenFence
+    | WarpgroupSync
+    | BlockSync
 )
 Statement = Loop | Branch | Action
 

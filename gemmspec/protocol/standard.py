@@ -53,7 +53,9 @@ def _producer(spec: Spec, role: Role) -> tuple[Step, ...]:
     for barrier in _signalled(spec, role):
         if per_k(spec, barrier) and via_of(spec, barrier) is Via.TMA:
             stage += [_act("load", spec, barrier, role), _act("expect", spec, barrier, role)]
-    stage += [_signal(spec, b, role) for b in _signalled(spec, role) if per_k(spec, b) and via_of(spec, b) is not Via.TMA]
+    stage += [
+        _signal(spec, b, role) for b in _signalled(spec, role) if per_k(spec, b) and via_of(spec, b) is not Via.TMA
+    ]
     return (*_tile_waits(spec, role), _loop(LoopKind.K, tuple(stage), role), *_tile_signals(spec, role))
 
 

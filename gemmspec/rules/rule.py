@@ -1,4 +1,5 @@
-"""What a rule is, and how one is written: a function that yields `Finding`s, under `@spec_rule` or `@protocol_rule`.
+"""What a rule is, and how one is written: a function that yields `Finding`s, under `@spec_rule`, `@protocol_rule`
+or `@proof_rule`.
 
 A rule's module is named after its code and name. Beside it stand `<stem>.bad.gemmspec`, the smallest spec that breaks
 the rule, and `<stem>.good.gemmspec`, the same spec mended by the smallest edit. The page that users read is the
@@ -18,6 +19,7 @@ from gemmspec.source import Span
 
 if TYPE_CHECKING:
     from gemmspec.model.spec import Spec
+    from gemmspec.proof.judge import Verdict
     from gemmspec.protocol import Protocol
 
 
@@ -36,6 +38,7 @@ class Finding:
 
 SpecCheck = Callable[["Spec"], Iterable[Finding]]
 ProtocolCheck = Callable[["Protocol"], Iterable[Finding]]
+VerdictCheck = Callable[["Verdict"], Iterable[Finding]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +52,23 @@ class Rule:
     """Where the rule's files are, less their suffix."""
     spec_check: SpecCheck | None = None
     protocol_check: ProtocolCheck | None = None
+    verdict_check: VerdictCheck | None = None
+    essential: bool = False
+    """Whether a spec that breaks it has no protocol to speak of, so that nothing more is checked."""
 
     @property
     def subject(self) -> str:
-        """`syntax`, `spec` or `protocol`: what the rule is about."""
+        """`syntax`, `spec`, `protocol` or `proof`: what the rule is about."""
         if self.spec_check is not None:
             return "spec"
+        if self.verdict_check is not None:
+            return "proof"
         return "protocol" if self.protocol_check is not None else "syntax"
 
     @property
     def page(self) -> str:
         """What users read about the rule, in Markdown."""
-        check = self.spec_check or self.protocol_check
+        check = self.spec_check or self.protocol_check or self.verdict_check
         if check is not None:
             return inspect.cleandoc(check.__doc__ or "") + "\n"
         return self._read(".md")
@@ -86,6 +94,11 @@ class Rule:
         if self.protocol_check is not None:
             yield from map(self._diagnostic, self.protocol_check(protocol))
 
+    def on_verdict(self, verdict: Verdict) -> Iterator[Diagnostic]:
+        """Yield what the rule tells of a verdict of the proof: nothing, if it is about something else."""
+        if self.verdict_check is not None:
+            yield from map(self._diagnostic, self.verdict_check(verdict))
+
     def _diagnostic(self, f: Finding) -> Diagnostic:
         return Diagnostic(self.code, self.severity, f.message, f.span, f.label, f.labels, f.notes, f.helps, f.fix)
 
@@ -93,14 +106,21 @@ class Rule:
         return self.stem.with_name(self.stem.name + suffix).read_text(encoding="utf-8")
 
 
-def spec_rule(code: str, name: str, severity: Severity = Severity.ERROR) -> Callable[[SpecCheck], Rule]:
+def spec_rule(
+    code: str, name: str, severity: Severity = Severity.ERROR, *, essential: bool = False
+) -> Callable[[SpecCheck], Rule]:
     """Make a rule of a function that reads a `Spec`. Its docstring is the page."""
-    return lambda check: Rule(code, name, severity, _stem(check), spec_check=check)
+    return lambda check: Rule(code, name, severity, _stem(check), spec_check=check, essential=essential)
 
 
 def protocol_rule(code: str, name: str, severity: Severity = Severity.ERROR) -> Callable[[ProtocolCheck], Rule]:
     """Make a rule of a function that reads a `Protocol`. Its docstring is the page."""
     return lambda check: Rule(code, name, severity, _stem(check), protocol_check=check)
+
+
+def proof_rule(code: str, name: str, severity: Severity = Severity.ERROR) -> Callable[[VerdictCheck], Rule]:
+    """Make a rule of a function that reads the proof's `Verdict`. Its docstring is the page."""
+    return lambda check: Rule(code, name, severity, _stem(check), verdict_check=check)
 
 
 def syntax_rule(folder: Path, code: str, name: str) -> Rule:

@@ -1,0 +1,198 @@
+"""What in a spec can be the cause of a fault: declared values that differ from derived ones, and missing structure.
+
+None of these is wrong by itself: the execution decides whether anything goes wrong, and these say why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from gemmspec.model.spec import Act, Barrier, For, If, Spec, Step
+from gemmspec.proof.agents import Trips, agents_of
+from gemmspec.protocol.program import (
+    Arrive,
+    BarrierPlan,
+    Commit,
+    Expect,
+    Program,
+    Protocol,
+    Statement,
+    Wait,
+)
+from gemmspec.source import Span
+from gemmspec.vocabulary import RoleKind
+
+
+class Declared(Enum):
+    """A property of a barrier, or of an `expect`, that a spec may state."""
+
+    ARRIVALS = "arrivals"
+    PHASE = "phase"
+    MULTICAST = "multicast"
+    AT = "at"
+    BYTES = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A declared value that differs from the derived one. `span`: the words that declare it."""
+
+    what: Declared
+    plan: BarrierPlan
+    declared: int
+    derived: int
+    span: Span
+
+
+def mismatches(protocol: Protocol) -> tuple[Mismatch, ...]:
+    """Return every declared value that differs from what the programs imply."""
+    out: list[Mismatch] = []
+    for plan in protocol.barriers:
+        b = plan.barrier
+        if b.arrivals and plan.arrivals != plan.derived_arrivals:
+            out.append(Mismatch(Declared.ARRIVALS, plan, plan.arrivals, plan.derived_arrivals, b.arrivals.span))
+        if b.phase and plan.phase != plan.derived_phase:
+            out.append(Mismatch(Declared.PHASE, plan, plan.phase, plan.derived_phase, b.phase.span))
+        if plan.targets != plan.derived_targets:
+            given = b.multicast or b.at
+            if given:
+                what = Declared.MULTICAST if b.multicast else Declared.AT
+                cta = next(c for c, m in enumerate(plan.targets.masks) if m != plan.derived_targets.masks[c])
+                out.append(Mismatch(what, plan, plan.targets.masks[cta], plan.derived_targets.masks[cta], given.span))
+    for program in protocol.programs:
+        for s in program.walk():
+            if isinstance(s, Expect) and s.written and s.bytes != s.derived:
+                out.append(Mismatch(Declared.BYTES, protocol.barrier(s.barrier), s.bytes, s.derived, s.written))
+    return tuple(out)
+
+
+def repair(spec: Spec, wrong: tuple[Mismatch, ...]) -> Spec:
+    """Return the spec with these declarations left out, so that they are derived."""
+
+    def barrier(b: Barrier) -> Barrier:
+        for m in wrong:
+            if m.plan.name == b.name and m.what is not Declared.BYTES:
+                b = replace(b, **{m.what.value: None})
+        return b
+
+    spans = {m.span for m in wrong if m.what is Declared.BYTES}
+
+    def steps(body: tuple[Step, ...]) -> tuple[Step, ...]:
+        return tuple(map(step, body))
+
+    def step(s: Step) -> Step:
+        match s:
+            case For() | If():
+                return replace(s, body=steps(s.body))
+            case Act():
+                return replace(s, number=None) if s.verb == "expect" and s.span in spans else s
+
+    programs = tuple(replace(p, body=steps(p.body)) for p in spec.programs)
+    return replace(spec, barriers=tuple(map(barrier, spec.barriers)), programs=programs)
+
+
+class Lack(Enum):
+    """What a pipeline can lack, or have in contradiction."""
+
+    ARRIVAL = "arrival"
+    """A barrier is waited for, and nothing arrives on it."""
+    WAIT = "wait"
+    """A barrier is signalled, and a role that it names as waiter never waits for it."""
+    WAY_BACK = "way back"
+    """Data goes forward through a ring, and no barrier brings its slots back."""
+    SLOTS = "slots"
+    """A barrier has fewer or more slots than the ring that it guards."""
+    TRIPS = "trips"
+    """Sources and waiters of a barrier run their loops differently often."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A structural cause. `stages`: it concerns the stages (else the accumulators)."""
+
+    what: Lack
+    plan: BarrierPlan
+    stages: bool
+    role: str
+    span: Span
+    counts: tuple[str, str] = ("", "")
+    """For slots and trips: the two numbers or loops that differ (sources', waiters')."""
+
+
+def gaps(protocol: Protocol) -> tuple[Gap, ...]:
+    """Return what the pipeline lacks."""
+    out: list[Gap] = []
+    for plan in protocol.barriers:
+        waiters = [p for p in protocol.programs if _has(p, plan.name, Wait)]
+        sources = [p for p in protocol.programs if _has(p, plan.name, Arrive, Commit, Expect)]
+        named = {g.value for g in plan.barrier.waiters}
+        if waiters and not sources:
+            out.append(Gap(Lack.ARRIVAL, plan, plan.per_k, plan.barrier.sources[0].value, plan.barrier.name_span))
+        out += [
+            Gap(Lack.WAIT, plan, plan.per_k, g.value, plan.barrier.name_span)
+            for g in plan.barrier.waiters
+            if g.value in named - {p.role.name for p in waiters}
+        ]
+        if waiters and sources and not any(g.what is Lack.TRIPS and g.stages == plan.per_k for g in out):
+            # Both barriers of a ring disagree when one does: the forward one is enough.
+            out += _trips(protocol, plan, sources[0], waiters[0])
+        if plan.per_k and plan.slots != protocol.spec.stages.value:
+            counts = (str(plan.slots), str(protocol.spec.stages.value))
+            out.append(Gap(Lack.SLOTS, plan, True, plan.barrier.waiters[0].value, plan.barrier.slots_span, counts))
+    return (*out, *_ways_back(protocol))
+
+
+def _has(program: Program, barrier: str, *kinds: type[Statement]) -> bool:
+    return any(isinstance(s, kinds) and getattr(s, "barrier", "") == barrier for s in program.walk())
+
+
+def _ways_back(protocol: Protocol) -> list[Gap]:
+    """Find rings whose data goes forward with no barrier declared for the way back."""
+    spec, out = protocol.spec, list[Gap]()
+    for forward, back, stages in (
+        (RoleKind.TMA, RoleKind.MMA, True),
+        (RoleKind.MMA, RoleKind.EPILOGUE, False),
+    ):
+        for plan in protocol.barriers:
+            if not _joins(protocol, plan, forward, back) or plan.per_k is not stages:
+                continue
+            if not any(_joins(protocol, p, back, forward) and p.per_k is stages for p in protocol.barriers):
+                source = plan.barrier.sources[0].value
+                if spec.role(source).kinds != spec.role(plan.barrier.waiters[0].value).kinds:
+                    out.append(Gap(Lack.WAY_BACK, plan, stages, source, plan.barrier.name_span))
+                break
+    return out
+
+
+def _joins(protocol: Protocol, plan: BarrierPlan, source: RoleKind, waiter: RoleKind) -> bool:
+    role = protocol.spec.role
+    return any(role(g.value).does(source) for g in plan.barrier.sources) and any(
+        role(g.value).does(waiter) for g in plan.barrier.waiters
+    )
+
+
+def _trips(protocol: Protocol, plan: BarrierPlan, source: Program, waiter: Program) -> list[Gap]:
+    """Compare how often a tile signals and waits, for two numbers of k tiles."""
+
+    def count(program: Program, kinds: tuple[type[Statement], ...], k: int) -> int:
+        agent = next(a for a in agents_of(protocol, Trips(k, 1, 64)) if a.program is program)
+        return sum(isinstance(s.action, kinds) and getattr(s.action, "barrier", "") == plan.name for s in agent.steps)
+
+    few, many = 16, 32
+    signals = [count(source, (Arrive, Commit, Expect), k) for k in (few, many)]
+    waits = [count(waiter, (Wait,), k) for k in (few, many)]
+    if signals[0] * waits[1] == signals[1] * waits[0]:
+        return []
+    counts = _in_words(signals, few, many), _in_words(waits, few, many)
+    return [Gap(Lack.TRIPS, plan, plan.per_k, waiter.role.name, plan.barrier.name_span, counts)]
+
+
+def _in_words(counts: list[int], few: int, many: int) -> str:
+    """Return a count a tile as a formula in the number of k tiles."""
+    slope = (counts[1] - counts[0]) // (many - few)
+    rest = counts[0] - slope * few
+    head = {0: "", 1: "K"}.get(slope, f"{slope} K")
+    if not head:
+        return str(rest)
+    return head if not rest else f"{head} {'+' if rest > 0 else '-'} {abs(rest)}"

@@ -1,0 +1,139 @@
+"""The verdict on a protocol: the faults that it has, each folded into its cause, one defect once.
+
+A declared value is a cause if leaving it out (so that it is derived) makes faults go away. What is left after that
+is told by missing structure where there is any, and by the faults themselves otherwise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemmspec.proof import prove
+from gemmspec.proof.causes import Gap, Lack, Mismatch, gaps, mismatches, repair
+from gemmspec.proof.fault import Fault, Kind
+from gemmspec.protocol import Protocol, derive
+
+# Which fault speaks for its ring when there are several: memory first, since that is what goes wrong in the end.
+_RANK = (
+    Kind.UNINITIALISED,
+    Kind.READ_EARLY,
+    Kind.OVERWRITE,
+    Kind.WRITE_WRITE,
+    Kind.NOT_VISIBLE,
+    Kind.WRONG_DATA,
+    Kind.DEADLOCK,
+    Kind.MIXED_ARRIVALS,
+    Kind.LAPPED,
+    Kind.AHEAD,
+    Kind.EARLY_EXIT,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """A cause, and the fault that it leads to."""
+
+    cause: Mismatch | Gap
+    fault: Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong with a protocol. Empty `blames` and `faults`: nothing, for every number of k tiles and tiles."""
+
+    protocol: Protocol
+    blames: tuple[Blame, ...] = ()
+    faults: tuple[Fault, ...] = ()
+    """Those that no declared value and no missing structure explains: one a ring."""
+
+    @property
+    def ok(self) -> bool:
+        return not self.blames and not self.faults
+
+
+def judge(protocol: Protocol) -> Verdict:
+    """Prove a protocol, and trace what is wrong to its causes."""
+    faults = prove(protocol)
+    if not faults:
+        return Verdict(protocol)
+    wrong = mismatches(protocol)
+    rest, guilty = faults, ()
+    if wrong:
+        rest = prove(derive(repair(protocol.spec, wrong)))
+        guilty = tuple(m for m in wrong if len(wrong) == 1 or _matters(protocol, wrong, m, rest))
+        if len(wrong) == 1 and _keys(rest) >= _keys(faults):
+            guilty = ()
+    blames = [Blame(m, _consequence(protocol, m, faults)) for m in guilty]
+    mended = derive(repair(protocol.spec, wrong)) if guilty else protocol
+    left = list(roots(mended, rest))
+    for gap in _telling(gaps(mended)):
+        # Loops that run differently often upset every ring.
+        explained = [f for f in rest if gap.what is Lack.TRIPS or _ring(mended, f) in (_name(gap.stages), "")]
+        if explained:
+            blames.append(Blame(gap, min(explained, key=_telling_order)))
+            left = [f for f in left if f not in explained]
+    return Verdict(protocol, tuple(blames), tuple(left))
+
+
+def roots(protocol: Protocol, faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
+    """Return one fault a ring: the others follow from it. A hang is told alone if nothing else went wrong before."""
+    best: dict[str, Fault] = {}
+    for fault in sorted(faults, key=lambda f: (_RANK.index(f.kind), f.at.tile, f.at.k)):
+        best.setdefault(_ring(protocol, fault), fault)
+    hang = best.pop("", None)
+    if hang is not None and not best:
+        return (hang,)
+    memory = {Kind.READ_EARLY, Kind.OVERWRITE, Kind.WRITE_WRITE, Kind.NOT_VISIBLE, Kind.WRONG_DATA, Kind.UNINITIALISED}
+    strong = [f for f in best.values() if f.kind in memory]
+    if strong:
+        # A barrier that is lapped or miscounted in another ring follows from what happens in this one.
+        return tuple(strong)
+    return (hang,) if hang is not None else tuple(best.values())
+
+
+def _ring(protocol: Protocol, fault: Fault) -> str:
+    """Return which ring a fault is about: stages, accumulators, store buffers; "" for a hang."""
+    if fault.kind is Kind.DEADLOCK:
+        return ""
+    name = fault.place.split("[")[0]
+    if name in ("A", "B"):
+        return "stages"
+    if name in ("acc", "registers"):
+        return "accumulators"
+    if name == "D":
+        return "store buffers"
+    return _name(protocol.barrier(name).per_k)
+
+
+def _telling_order(fault: Fault) -> tuple[bool, int]:
+    """Order faults by how much they tell of their cause: what happens for every K first."""
+    return not fault.every, _RANK.index(fault.kind)
+
+
+def _name(stages: bool) -> str:
+    return "stages" if stages else "accumulators"
+
+
+def _keys(faults: tuple[Fault, ...]) -> set[tuple[Kind, str]]:
+    return {(f.kind, f.place.split("[")[0]) for f in faults}
+
+
+def _matters(protocol: Protocol, wrong: tuple[Mismatch, ...], one: Mismatch, rest: tuple[Fault, ...]) -> bool:
+    """Return whether faults come back when all declarations but one are mended."""
+    others = tuple(m for m in wrong if m is not one)
+    return not _keys(prove(derive(repair(protocol.spec, others)))) <= _keys(rest)
+
+
+def _consequence(protocol: Protocol, wrong: Mismatch, faults: tuple[Fault, ...]) -> Fault:
+    ring = _name(wrong.plan.per_k)
+    own = [f for f in faults if _ring(protocol, f) in (ring, "")] or list(faults)
+    return min(own, key=_telling_order)
+
+
+def _telling(found: tuple[Gap, ...]) -> tuple[Gap, ...]:
+    """Return the gaps that tell most: what is missing altogether before what is there in the wrong number."""
+    for group in ((Lack.ARRIVAL, Lack.WAY_BACK), (Lack.WAIT,), (Lack.TRIPS,), (Lack.SLOTS,)):
+        some = tuple(g for g in found if g.what in group)
+        if some:
+            return some
+    return ()

@@ -1,0 +1,24 @@
+"""GS203: two writes of one place are not ordered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gemmspec.proof import Fault, Kind
+from gemmspec.proof.judge import Verdict
+from gemmspec.proof.words import where, who
+from gemmspec.rules.memory.hazard import hazards
+from gemmspec.rules.rule import Finding, proof_rule
+
+
+@proof_rule("GS203", "write-write-race")
+def write_write_race(verdict: Verdict) -> Iterator[Finding]:
+    """TODO"""
+    protocol = verdict.protocol
+
+    def message(fault: Fault) -> str:
+        actor, place = who(protocol.spec, fault.at), where(protocol, fault.place)
+        other = who(protocol.spec, fault.other) if fault.other else "any role"
+        return f"{actor} and {other} can write {place} at the same time"
+
+    yield from hazards(verdict, Kind.WRITE_WRITE, message)

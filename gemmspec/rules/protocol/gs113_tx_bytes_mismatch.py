@@ -1,0 +1,38 @@
+"""GS113: an `expect` states another number of bytes than the loads bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gemmspec.diagnostics import Edit, Fix
+from gemmspec.proof.causes import Declared
+from gemmspec.proof.judge import Verdict
+from gemmspec.protocol.program import Load
+from gemmspec.rules.protocol.blame import blamed, consequence
+from gemmspec.rules.rule import Finding, proof_rule
+
+
+@proof_rule("GS113", "tx-bytes-mismatch")
+def tx_bytes_mismatch(verdict: Verdict) -> Iterator[Finding]:
+    """TODO"""
+    protocol = verdict.protocol
+    for m, blame in blamed(verdict, Declared.BYTES):
+        loads = [s for p in protocol.programs for s in p.walk() if isinstance(s, Load) and s.barrier == m.plan.name]
+        each = " + ".join(f"{s.bytes:,} of {s.operand.value}" for s in loads)
+        ctas = protocol.spec.pair
+        verb = protocol.spec.barrier(m.plan.name).name
+        help_text = f"write `{m.derived}`, or leave the number out"
+        # The number is the last word of the statement.
+        number = str(m.declared)
+        edit = Edit(type(m.span)(m.span.end - len(number), m.span.end), str(m.derived))
+        yield Finding(
+            m.span,
+            f"`{verb}` expects {m.declared:,} bytes, but {m.derived:,} land in one phase",
+            f"{m.declared:,} of {m.derived:,}",
+            notes=(
+                f"the loads bring {each}" + (f", from each of {ctas} CTAs of the pair" if ctas > 1 else ""),
+                consequence(verdict, blame),
+            ),
+            helps=(help_text,),
+            fix=Fix(help_text, (edit,)),
+        )

@@ -1,0 +1,42 @@
+"""GS114: a commit or arrival reaches other CTAs than wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gemmspec.proof.causes import Declared
+from gemmspec.proof.judge import Verdict
+from gemmspec.protocol.program import Targets
+from gemmspec.rules.protocol.blame import blamed, consequence, rewrite
+from gemmspec.rules.rule import Finding, proof_rule
+
+
+@proof_rule("GS114", "multicast-mask-mismatch")
+def multicast_mask_mismatch(verdict: Verdict) -> Iterator[Finding]:
+    """TODO"""
+    spec = verdict.protocol.spec
+    for m, blame in blamed(verdict, Declared.MULTICAST):
+        masks = m.plan.derived_targets.masks
+        leaders = {masks[c] for c in range(0, spec.cluster.size, spec.pair)}
+        group = Targets(masks).named(spec.cluster, spec.pair)
+        text = f"multicast {bin(m.derived)}" if len(leaders) == 1 else f"multicast {group.value if group else 'own'}"
+        helps, fix = rewrite(m, text)
+        derived = Targets(masks).of(next(c for c in range(len(masks)) if masks[c] == m.derived))
+        yield Finding(
+            m.span,
+            f"barrier `{m.plan.name}` is signalled in {_ctas(m.declared)}, but {_ctas(m.derived)} wait for it",
+            f"{bin(m.declared)} is not {bin(m.derived)}",
+            notes=(
+                f"the waiter runs in CTA {' and '.join(map(str, derived))}, each on its own copy of the barrier",
+                consequence(verdict, blame),
+            ),
+            helps=helps,
+            fix=fix,
+        )
+
+
+def _ctas(mask: int) -> str:
+    ranks = [str(r) for r in range(mask.bit_length()) if mask >> r & 1]
+    if not ranks:
+        return "no CTA"
+    return f"CTA {ranks[0]}" if len(ranks) == 1 else f"CTAs {', '.join(ranks)}"

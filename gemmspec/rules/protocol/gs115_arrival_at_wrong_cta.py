@@ -1,0 +1,32 @@
+"""GS115: arrivals land in a CTA where nobody waits for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gemmspec.proof.causes import Declared
+from gemmspec.proof.judge import Verdict
+from gemmspec.rules.protocol.blame import blamed, consequence, rewrite
+from gemmspec.rules.rule import Finding, proof_rule
+from gemmspec.vocabulary import Group
+
+
+@proof_rule("GS115", "arrival-at-wrong-cta")
+def arrival_at_wrong_cta(verdict: Verdict) -> Iterator[Finding]:
+    """TODO"""
+    spec = verdict.protocol.spec
+    for m, blame in blamed(verdict, Declared.AT):
+        derived = m.plan.derived_targets
+        group = derived.named(spec.cluster, spec.pair) or Group.OWN
+        text = "at cta 0" if set(derived.masks) == {1} else f"at {group.value}"
+        waiter = m.plan.barrier.waiters[0].value
+        helps, fix = rewrite(m, text)
+        yield Finding(
+            m.span,
+            f"arrivals on `{m.plan.name}` land in CTA {m.declared.bit_length() - 1}, "
+            f"but `{waiter}` waits in CTA {m.derived.bit_length() - 1}",
+            "nobody waits there",
+            notes=(consequence(verdict, blame),),
+            helps=helps,
+            fix=fix,
+        )

@@ -1,0 +1,33 @@
+"""GS117: a role waits for a barrier that nobody signals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gemmspec.diagnostics import Label
+from gemmspec.proof.causes import Lack
+from gemmspec.proof.judge import Verdict
+from gemmspec.protocol.program import Wait
+from gemmspec.rules.protocol.blame import consequence, lacking
+from gemmspec.rules.rule import Finding, proof_rule
+from gemmspec.vocabulary import Via
+
+
+@proof_rule("GS117", "wait-without-arrival")
+def wait_without_arrival(verdict: Verdict) -> Iterator[Finding]:
+    """TODO"""
+    protocol = verdict.protocol
+    for gap, blame in lacking(verdict, Lack.ARRIVAL):
+        name, source = gap.plan.name, gap.role
+        wait = next(s for p in protocol.programs for s in p.walk() if isinstance(s, Wait) and s.barrier == name)
+        verb = {Via.COMMIT: "commit", Via.TMA: "expect"}.get(gap.plan.via, "arrive")
+        program = protocol.spec.program(source)
+        labels = (Label(program.head, f"`{source}`'s program has no `{verb} {name}`"),) if program else ()
+        yield Finding(
+            wait.span,
+            f"`{gap.plan.barrier.waiters[0].value}` waits for `{name}`, but `{source}` never arrives on it",
+            "waits here for good",
+            labels=labels,
+            notes=(consequence(verdict, blame),),
+            helps=(f"add `{verb} {name}` to the program of `{source}`",),
+        )

@@ -1,0 +1,26 @@
+"""GS118: data goes through a ring, and no barrier brings its slots back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gemmspec.proof.causes import Lack
+from gemmspec.proof.judge import Verdict
+from gemmspec.rules.protocol.blame import consequence, lacking
+from gemmspec.rules.rule import Finding, proof_rule
+
+
+@proof_rule("GS118", "ring-without-empty-barrier")
+def ring_without_empty_barrier(verdict: Verdict) -> Iterator[Finding]:
+    """TODO"""
+    for gap, blame in lacking(verdict, Lack.WAY_BACK):
+        source, waiter = gap.role, gap.plan.barrier.waiters[0].value
+        what = "stages" if gap.stages else "accumulator"
+        slots = "[stages]" if gap.stages else f"[{waiter}]"
+        yield Finding(
+            gap.span,
+            f"`{gap.plan.name}` passes the {what} from `{source}` to `{waiter}`, but no barrier passes them back",
+            f"`{source}` never learns that `{waiter}` is done",
+            notes=(consequence(verdict, blame),),
+            helps=(f"add `barrier NAME {slots} {waiter} -> {source}`",),
+        )

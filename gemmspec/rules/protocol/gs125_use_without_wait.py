@@ -1,0 +1,34 @@
+"""GS125: a role is declared to wait for a barrier, and does not: what it touches is not ready."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gemmspec.diagnostics import Label
+from gemmspec.proof.causes import Lack
+from gemmspec.proof.judge import Verdict
+from gemmspec.proof.words import doing
+from gemmspec.rules.protocol.blame import consequence, lacking
+from gemmspec.rules.rule import Finding, proof_rule
+
+
+@proof_rule("GS125", "use-without-wait")
+def use_without_wait(verdict: Verdict) -> Iterator[Finding]:
+    """TODO"""
+    protocol = verdict.protocol
+    for gap, blame in lacking(verdict, Lack.WAIT):
+        fault = blame.fault
+        sides = [side for side in (fault.at, fault.other) if side]
+        own = next((side for side in sides if side.role == gap.role), None)
+        program = protocol.spec.program(gap.role)
+        span = own.span if own else program.head if program else gap.span
+        labels = [Label(gap.span, f"`{gap.role}` is declared to wait for it")]
+        labels += [Label(s.span, f"`{s.role}` {doing(s)} here") for s in sides if s.span != span and s is not own]
+        yield Finding(
+            span,
+            f"`{gap.role}` never waits for `{gap.plan.name}`",
+            f"nothing holds `{gap.role}` back here",
+            labels=tuple(labels),
+            notes=(consequence(verdict, blame),),
+            helps=(f"add `wait {gap.plan.name}` ahead of it",),
+        )
