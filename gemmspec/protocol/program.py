@@ -20,65 +20,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
 
-from gemmspec.model.spec import Barrier, Cluster, Role, Spec
+from gemmspec.model.spec import Barrier, Role, Spec
+from gemmspec.protocol.targets import Targets
 from gemmspec.source import Span
-from gemmspec.vocabulary import Group, LoopKind, Operand, Via
-
-
-@cache
-def _ranks(mask: int) -> tuple[int, ...]:
-    return tuple(r for r in range(mask.bit_length()) if mask >> r & 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Targets:
-    """For each CTA that acts, the CTAs it acts on, as a bit mask of ranks (bit r is rank r)."""
-
-    masks: tuple[int, ...]
-
-    def of(self, cta: int) -> tuple[int, ...]:
-        """Return the ranks that CTA `cta` acts on."""
-        return _ranks(self.masks[cta])
-
-    @staticmethod
-    def group(group: Group, cluster: Cluster, pair: int) -> Targets:
-        """Return the masks of a named group; `pair` is the number of CTAs of one MMA (1 or 2)."""
-        m, size = cluster.m, cluster.size
-        ranks = range(size)
-
-        def mask(members: Iterator[int]) -> int:
-            return sum(1 << r for r in members)
-
-        def row(c: int) -> int:
-            return mask(r for r in ranks if r % m == c % m)
-
-        def column(c: int) -> int:
-            return mask(r for r in ranks if r // m == c // m)
-
-        match group:
-            case Group.OWN:
-                return Targets(tuple(1 << c for c in ranks))
-            case Group.LEADER:
-                return Targets(tuple(1 << (c - c % pair) for c in ranks))
-            case Group.PAIR:
-                return Targets(tuple(((1 << pair) - 1) << (c - c % pair) for c in ranks))
-            case Group.ROW:
-                return Targets(tuple(row(c) for c in ranks))
-            case Group.COLUMN:
-                return Targets(tuple(column(c) for c in ranks))
-            case Group.CLUSTER:
-                return Targets(tuple((1 << size) - 1 for _ in ranks))
-            case Group.CROSS:
-                return Targets(tuple(row(c) | column(c) for c in ranks))
-
-    def named(self, cluster: Cluster, pair: int) -> Group | None:
-        """Return the smallest named group with these masks, if there is one."""
-        for group in Group:
-            if Targets.group(group, cluster, pair).masks == self.masks:
-                return group
-        return None
+from gemmspec.vocabulary import LoopKind, Operand, Via
 
 
 @dataclass(frozen=True, slots=True)
