@@ -250,13 +250,26 @@ class ProgramNode:
 
 
 ItemNode = (
-    KernelNode | TargetNode | GemmNode | SizesNode | ClusterNode | BlockNode | CountNode
-    | ScheduleNode | RoleNode | BarrierNode | ProgramNode
+    KernelNode
+    | TargetNode
+    | GemmNode
+    | SizesNode
+    | ClusterNode
+    | BlockNode
+    | CountNode
+    | ScheduleNode
+    | RoleNode
+    | BarrierNode
+    | ProgramNode
 )
 
 
 @dataclass(frozen=True, slots=True)
 class SpecNode:
-    """All items of a file that could be read, in the order written."""
+    """All items of a file that could be read, in the order written.
+
+    `unread`: the words on lines that were reported and left out. What one of them names may have been meant to exist.
+    """
 
     items: tuple[ItemNode, ...]
+    unread: frozenset[str] = frozenset()
