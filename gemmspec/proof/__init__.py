@@ -18,6 +18,10 @@ def prove(protocol: Protocol) -> tuple[Fault, ...]:
     found: dict[Key, tuple[Fault, list[int]]] = {}
     counts = k_counts(protocol)
     for k_tiles in counts:
-        for key, fault in Machine(protocol, trips_of(protocol, k_tiles)).run().items():
+        trips = trips_of(protocol, k_tiles, stores=k_tiles == counts[-1])
+        for key, fault in Machine(protocol, trips).run().items():
             found.setdefault(key, (fault, []))[1].append(k_tiles)
-    return tuple(replace(f, k_tiles=tuple(ks), every=len(ks) == len(counts)) for f, ks in found.values())
+    return tuple(
+        replace(f, k_tiles=tuple(ks), every=len(ks) == len(counts) or f.place.split("[")[0] in ("D", "registers"))
+        for f, ks in found.values()
+    )

@@ -9,7 +9,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gemmspec.protocol.program import AccRead, Action, Branch, Loop, Mma, Program, Protocol, Slot, Statement, StoreIssue
+from gemmspec.protocol.program import (
+    AccRead,
+    Action,
+    Branch,
+    Loop,
+    Mma,
+    Program,
+    Protocol,
+    ProxyFence,
+    Slot,
+    Statement,
+    StoreCommit,
+    StoreIssue,
+    StoreWait,
+    StoreWrite,
+    WarpgroupSync,
+)
 from gemmspec.vocabulary import LoopKind
 
 
@@ -103,13 +119,15 @@ class Trips:
     k: int
     tiles: int
     chunks: int
+    stores: bool = True
+    """Whether to run the store sequences, too. They are private to their instance and the same for every k."""
 
 
-def trips_of(protocol: Protocol, k_tiles: int) -> Trips:
+def trips_of(protocol: Protocol, k_tiles: int, stores: bool = True) -> Trips:
     """Return counts that take every ring past two wraps, for a k loop of `k_tiles` (docs/proof.md)."""
     k_depth, tile_depth = _depth(protocol, LoopKind.K), _depth(protocol, LoopKind.TILE)
     tiles = max(2 * tile_depth + 2, -(-(2 * k_depth + 2) // k_tiles) + 1)
-    return Trips(k_tiles, tiles, _depth(protocol, LoopKind.CHUNK) + 2)
+    return Trips(k_tiles, tiles, _depth(protocol, LoopKind.CHUNK) + 2, stores or not protocol.spec.target.has_tmem)
 
 
 def k_counts(protocol: Protocol) -> range:
@@ -196,8 +214,13 @@ def _unroll(
             i, n = inside.get(s.kind, (0, 1))
             if (i == (0 if s.which == "first" else n - 1)) == s.equal:
                 _unroll(s.body, trips, inside, out)
-        else:
+        elif trips.stores or not isinstance(s, _PRIVATE):
             out.append(Step(s, k, chunk))
+
+
+# What only the instance itself, with its own store buffers and registers, takes part in. (Accumulators in registers
+# are written by asynchronous multiplies, so there the stores are more than private.)
+_PRIVATE = (StoreWrite, ProxyFence, WarpgroupSync, StoreIssue, StoreCommit, StoreWait)
 
 
 def _trips(loop: Loop, trips: Trips) -> int:

@@ -44,6 +44,7 @@ class Machine:
         self.protocol = protocol
         self.agents = agents_of(protocol, trips)
         self.faults = Faults()
+        self.stores = trips.stores
         self.memory = Memory(protocol, self.agents, trips.k, self.faults)
         self.plans = {b.name: b for b in protocol.barriers}
         ctas = protocol.spec.cluster.size
@@ -200,7 +201,7 @@ class Machine:
             self._release(agent)
 
     def _arrive(self, agent: Agent, step: Step, arrive: Arrive) -> None:
-        if arrive.threads == 1 < agent.program.threads and agent.last_read > agent.last_sync:
+        if self.stores and arrive.threads == 1 < agent.program.threads and agent.last_read > agent.last_sync:
             self.faults.add(Kind.NOT_VISIBLE, agent, step, None, arrive.barrier, "one thread for all")
         entry = Entry(agent.index, agent.clock[agent.index], agent, step, agent.tile)
         slot = agent.slot(arrive.slot)
