@@ -15,11 +15,13 @@ import click
 
 from gemmspec.cli.output import complain
 from gemmspec.files import FileProblem
+from gemmspec.version import __version__
 
 COMMANDS = {
     "lint": "gemmspec.cli.lint",
     "fmt": "gemmspec.cli.fmt",
     "show": "gemmspec.cli.show",
+    "simulate": "gemmspec.cli.simulate",
     "new": "gemmspec.cli.new",
     "explain": "gemmspec.cli.explain",
     "rules": "gemmspec.cli.rules",
@@ -38,7 +40,7 @@ class _Table(click.Group):
 
 
 @click.group(cls=_Table, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="gemmspec", message="gemmspec %(version)s")
+@click.version_option(__version__, message="gemmspec %(version)s")
 def gemmspec() -> None:
     """Prove a warp-specialized GEMM pipeline sound, and write its TIRx kernel.
 

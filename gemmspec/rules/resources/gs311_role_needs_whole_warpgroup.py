@@ -10,7 +10,7 @@ from gemmspec.rules.rule import Finding, spec_rule
 from gemmspec.vocabulary import RoleKind
 
 
-@spec_rule("GS311", "role-needs-whole-warpgroup")
+@spec_rule("GS311", "role-needs-whole-warpgroup", essential=True)
 def role_needs_whole_warpgroup(spec: Spec) -> Iterator[Finding]:
     """
     ## What it checks

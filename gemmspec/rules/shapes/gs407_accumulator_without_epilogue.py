@@ -11,7 +11,7 @@ from gemmspec.rules.units import count
 from gemmspec.vocabulary import RoleKind
 
 
-@spec_rule("GS407", "accumulator-without-epilogue")
+@spec_rule("GS407", "accumulator-without-epilogue", essential=True)
 def accumulator_without_epilogue(spec: Spec) -> Iterator[Finding]:
     """
     ## What it checks

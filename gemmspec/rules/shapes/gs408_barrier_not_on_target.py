@@ -6,21 +6,21 @@ from collections.abc import Iterator
 
 from gemmspec.model.spec import Barrier, Given, Spec
 from gemmspec.rules.rule import Finding, spec_rule
-from gemmspec.vocabulary import RoleKind, Via
+from gemmspec.vocabulary import RoleKind
 
 
-@spec_rule("GS408", "barrier-not-on-target")
+@spec_rule("GS408", "barrier-not-on-target", essential=True)
 def barrier_not_on_target(spec: Spec) -> Iterator[Finding]:
     """
     ## What it checks
-    On a target without tensor memory no barrier stands between mma and epilogue, and none is signalled `via commit`.
+    On a target without tensor memory no barrier stands between mma and epilogue.
 
     ## Why it matters
     There the accumulator stays in the registers of the warpgroup that computes it, and that warpgroup stores it: there
-    is nobody to tell. tcgen05.commit does not exist; wgmma is waited for by its own warpgroup (`retire` in a program).
+    is nobody to tell. wgmma is waited for by its own warpgroup (`retire` in a program).
 
     ## Limits
-    None.
+    That tcgen05.commit does not exist there is for impossible-arrival (GS119) to say.
     """
     if spec.target.has_tmem:
         return
@@ -30,12 +30,6 @@ def barrier_not_on_target(spec: Spec) -> Iterator[Finding]:
                 barrier.name_span,
                 f"barrier `{barrier.name}` guards an accumulator in tensor memory, which {spec.target.name} has not",
                 helps=("delete the barrier",),
-            )
-        elif barrier.via is not None and barrier.via.value is Via.COMMIT:
-            yield Finding(
-                barrier.via.span,
-                f"barrier `{barrier.name}` is signalled by tcgen05.commit, which {spec.target.name} has not",
-                helps=("write `via elected`, or leave it out",),
             )
 
 

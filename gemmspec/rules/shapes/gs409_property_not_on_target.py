@@ -9,7 +9,7 @@ from gemmspec.rules.rule import Finding, spec_rule
 from gemmspec.vocabulary import RoleKind
 
 
-@spec_rule("GS409", "property-not-on-target")
+@spec_rule("GS409", "property-not-on-target", essential=True)
 def property_not_on_target(spec: Spec) -> Iterator[Finding]:
     """
     ## What it checks
