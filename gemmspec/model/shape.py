@@ -1,0 +1,205 @@
+"""Resolves the lines that are numbers: sizes, cluster, block, stages, accumulators, schedule; and the target.
+
+Each function reports what is wrong and returns a default in its place, so that rules on other lines still run.
+Limits here are those of the language; what the target can do is for the rules to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from gemmspec.diagnostics import Label
+from gemmspec.model.findings import Findings, backwards, known_words, plural, shown, shown_number
+from gemmspec.model.gemm import Axes
+from gemmspec.model.properties import by_name, choice, number
+from gemmspec.model.spec import Block, Cluster, Given, Schedule, Size
+from gemmspec.model.suggest import suggest
+from gemmspec.source import Span
+from gemmspec.syntax.nodes import (
+    BlockNode,
+    ClusterNode,
+    CountNode,
+    Number,
+    ScheduleNode,
+    SizeNode,
+    SizesNode,
+    TargetNode,
+)
+from gemmspec.targets import TARGETS, Target
+
+# Generated kernels compute indices in 32-bit signed integers.
+MAX_SIZE = 2**31 - 1
+MAX_STAGES = 64
+MAX_ACCUMULATORS = 16
+MAX_BLOCK = 4096
+MAX_CLUSTER_DIM = 16
+MAX_CTAS = 2**16 - 1
+DEFAULT_BLOCK = (128, 128, 64)
+USUAL_SIZE = 4096
+
+
+def resolve_target(
+    node: TargetNode | None, override: Target | str | None, title: Span, findings: Findings
+) -> tuple[Target | None, Span]:
+    """Return the target and where it is stated; the one from the command line takes the written one's place."""
+    span = node.name.span if node is not None else title
+    if isinstance(override, Target):
+        return override, span
+    if override is not None:
+        if override in TARGETS:
+            return TARGETS[override], span
+        meant = suggest(override, TARGETS)
+        helps = (f"did you mean `{meant}`?",) if meant is not None else ()
+        message = f"unknown target `{shown(override)}` on the command line"
+        findings.error("GS007", message, span, notes=(known_words(TARGETS),), helps=helps)
+        return (TARGETS[meant] if meant is not None else None), span
+    if node is None:
+        return None, span
+    if node.name.text in TARGETS:
+        return TARGETS[node.name.text], span
+    meant = findings.unknown("GS007", "target", node.name, TARGETS)
+    return (TARGETS[meant] if meant is not None else None), span
+
+
+def resolve_sizes(
+    node: SizesNode | None, axes: Axes | None, overrides: Mapping[str, int], title: Span, findings: Findings
+) -> tuple[Size, Size, Size] | None:
+    """Return the sizes of M, N, K; those from the command line take the place of written ones."""
+    span = node.span if node is not None else title
+    known = dict(_written(node, axes, findings))
+    for name, value in overrides.items():
+        size = _from_command_line(name, value, axes, span, findings)
+        if size is not None or name not in known:
+            known[name] = size
+    if axes is None:
+        return None
+    missing = [name for name in axes.names if name not in known]
+    # One defect, one error: a size of an unknown axis is the missing one under a wrong name.
+    if node is not None and all(size.name.text in axes.names for size in node.sizes):
+        for name in missing:
+            helps = (f"add `{shown(name)} = 4096` or `{shown(name)} dynamic`",)
+            findings.incomplete("GS003", f"axis `{shown(name)}` has no size", span, span, helps)
+    m, n, k = (known.get(name) for name in axes.names)
+    return (m, n, k) if m is not None and n is not None and k is not None else None
+
+
+def _written(node: SizesNode | None, axes: Axes | None, findings: Findings) -> Iterable[tuple[str, Size | None]]:
+    """Give each written size once, None for one whose value is wrong."""
+    seen: dict[str, Span] = {}
+    if node is None:
+        return
+    for size in node.sizes:
+        name = size.name.text
+        if name in seen:
+            message = f"size `{shown(name)}` is given twice"
+            findings.error("GS010", message, size.name.span, labels=(Label(seen[name], "first given here"),))
+            continue
+        seen[name] = size.name.span
+        if axes is not None and name not in axes.names:
+            meant = findings.unknown("GS008", "axis", size.name, axes.names)
+            if meant is None or any(other.name.text == meant for other in node.sizes):
+                continue
+            name = meant
+        yield name, _size(size, name, node.span, findings)
+
+
+def _size(node: SizeNode, name: str, line: Span, findings: Findings) -> Size | None:
+    what = f"size `{shown(name)}`"
+    dynamic = node.dynamic is not None
+    if node.value is None:
+        if dynamic:
+            return Size(name, 1, MAX_SIZE, True, node.span)
+        helps = (f"write `{shown(name)} = 4096` or `{shown(name)} dynamic`",)
+        findings.incomplete("GS003", f"{what} has no value", node.name.span, line, helps)
+        return None
+    first, last = node.value.first, node.value.last
+    low = findings.in_range(what, first, 1, MAX_SIZE)
+    high = low if last is first or last.span == first.span else findings.in_range(what, last, 1, MAX_SIZE)
+    if low is None or high is None:
+        return Size(name, USUAL_SIZE, USUAL_SIZE, False, node.span)
+    if high < low:
+        backwards(f"range of {what}", node.value, "GS006", findings)
+        low, high = high, low
+    if dynamic and low == high:
+        return Size(name, 1, MAX_SIZE, True, node.span, typical=low)
+    return Size(name, low, high, low != high, node.span)
+
+
+def _from_command_line(name: str, value: int, axes: Axes | None, span: Span, findings: Findings) -> Size | None:
+    if axes is not None and name not in axes.names:
+        meant = suggest(name, axes.names)
+        helps = (f"did you mean `--size {meant}={shown_number(value)}`?",) if meant is not None else ()
+        message = f"unknown axis `{shown(name)}` on the command line"
+        findings.error("GS008", message, span, notes=(known_words(axes.names),), helps=helps)
+        return None
+    if not 1 <= value <= MAX_SIZE:
+        number = shown_number(value)
+        message = f"size `{shown(name)}` is {number} on the command line, out of range 1 to {MAX_SIZE}"
+        findings.error("GS006", message, span)
+        return None
+    return Size(name, value, value, False, span)
+
+
+def resolve_cluster(node: ClusterNode | None, title: Span, findings: Findings) -> Cluster | None:
+    """Return the cluster, 1 x 1 where it is left out; None where it is wrong."""
+    if node is None:
+        return Cluster(1, 1, title)
+    values = _dims(node.dims, "cluster", 2, MAX_CLUSTER_DIM, node.span, findings)
+    if values is None:
+        return None
+    m, n = values
+    return Cluster(m, n, node.span) if m is not None and n is not None else None
+
+
+def resolve_block(node: BlockNode, findings: Findings) -> Block:
+    """Return the block; dimensions that are wrong have the usual size."""
+    values = _dims(node.dims, "block", 3, MAX_BLOCK, node.span, findings)
+    if values is None:
+        m, n, k = (Given(size, node.span) for size in DEFAULT_BLOCK)
+    else:
+        m, n, k = (
+            Given(value if value is not None else usual, dim.span)
+            for value, usual, dim in zip(values, DEFAULT_BLOCK, node.dims, strict=True)
+        )
+    return Block(m, n, k, node.span)
+
+
+def _dims(
+    dims: tuple[Number, ...], keyword: str, count: int, most: int, span: Span, findings: Findings
+) -> list[int | None] | None:
+    """Return each dimension, None for one out of range; None in place of all where their number is wrong."""
+    if len(dims) != count:
+        numbers = dims[0].span.to(dims[-1].span) if dims else span
+        findings.incomplete("GS001", f"`{keyword}` takes {count} numbers, but has {len(dims)}", numbers, span)
+        return None
+    return [findings.in_range(f"`{keyword}`", dim, 1, most) for dim in dims]
+
+
+def resolve_count(node: CountNode | None, most: int, title: Span, findings: Findings) -> Given[int]:
+    """Return the number of stages or accumulators, 1 where it is left out or wrong."""
+    if node is None:
+        return Given(1, title)
+    value = findings.in_range(f"`{node.keyword.text}`", node.value, 1, most)
+    return Given(value if value is not None else 1, node.span)
+
+
+def as_written(node: CountNode | None, count: Given[int]) -> int | None:
+    """Return a count, or None where it stands in for a wrong one: an index is not to be judged by that."""
+    return count.value if node is None or node.value.value == count.value else None
+
+
+def resolve_schedule(node: ScheduleNode | None, cluster: Cluster | None, title: Span, findings: Findings) -> Schedule:
+    """Return the schedule. How many CTAs there are by default is for later stages to derive."""
+    if node is None:
+        return Schedule("persistent", None, None, title)
+    choice(node.kind, "schedule", ("persistent",), findings)
+    props = by_name(node.properties, ("ctas", "group"), findings)
+    ctas = number(props.get("ctas"), 1, MAX_CTAS, findings)
+    if ctas is not None and cluster is not None and ctas.value % cluster.size != 0:
+        message = f"`ctas` is {ctas.value}, not a multiple of the cluster's {plural(cluster.size, 'CTA')}"
+        labels = (Label(cluster.span, f"a cluster has {plural(cluster.size, 'CTA')}"),)
+        below = ctas.value - ctas.value % cluster.size
+        helps = (f"write `ctas {below or cluster.size}`, or leave it out",)
+        findings.error("GS006", message, ctas.span, labels=labels, helps=helps)
+        ctas = None
+    return Schedule("persistent", ctas, number(props.get("group"), 1, MAX_CTAS, findings), node.span)
