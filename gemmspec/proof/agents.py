@@ -170,15 +170,14 @@ def most_chunks(agents: list[Agent]) -> int:
 
 
 def _depth(protocol: Protocol, kind: LoopKind) -> int:
-    """Return the depth of the deepest ring that loops of a kind advance, the greatest lag added."""
-    depth = 1
+    """Return the depth of the deepest ring that loops of a kind advance, with every role's greatest lag added."""
+    depth, lags = 1, 0
     for program in protocol.programs:
-        lag = max((slot.lag for s in program.walk() for slot in slots_of(s)), default=0)
+        lags += max((slot.lag for s in program.walk() for slot in slots_of(s)), default=0)
         for loop in program.walk():
             if isinstance(loop, Loop) and loop.kind in (kind, LoopKind.FIXED):
-                for cursor in loop.advances:
-                    depth = max(depth, program.cursors[cursor].depth + lag)
-    return depth
+                depth = max(depth, *(program.cursors[cursor].depth for cursor in loop.advances), 1)
+    return depth + (lags if kind is LoopKind.K else 0)
 
 
 def slots_of(statement: Statement) -> tuple[Slot, ...]:
