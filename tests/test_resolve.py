@@ -113,7 +113,7 @@ def test_programs() -> None:
         "consumer",
         "wait ld2mma\nfor k - 1 {\nwait tma2mma\nmma [stage - 1] into 1\n"
         "if k != first {\ncommit mma2tma[stage - 1]\n}\n}\n"
-        "for 2 {\nretire 1\n}\ncommit mma2ld[1]\nsync role",
+        "for 2 {\nretire 1\n}\ncommit mma2ld[1]\nsync warpgroup",
     )
     spec = spec_of(text)
     (tile,) = spec.programs[0].body
@@ -121,7 +121,7 @@ def test_programs() -> None:
     _, k, fixed, commit, sync = tile.body
     assert isinstance(k, For) and (k.kind, k.offset, k.count) == (LoopKind.K, -1, None)
     assert isinstance(fixed, For) and (fixed.kind, fixed.count) == (LoopKind.FIXED, 2)
-    assert isinstance(commit, Act) and isinstance(sync, Act) and sync.scope == "role"
+    assert isinstance(commit, Act) and isinstance(sync, Act) and sync.scope == "warpgroup"
     condition = k.body[2]
     assert isinstance(condition, If) and (condition.kind, condition.which, condition.equal) == (
         LoopKind.K,

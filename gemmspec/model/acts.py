@@ -27,7 +27,7 @@ VERBS: dict[str, tuple[RoleKind, ...]] = {
     "retire": (RoleKind.MMA,),
     "sync": tuple(RoleKind),
 }
-SCOPES = ("role", "warpgroup", "cta", "cluster")
+SCOPES = ("warpgroup", "cta", "cluster")
 MAX_BYTES = 2**20 - 1
 """PTX ISA, mbarrier: the tx-count lies in -(2^20 - 1) .. 2^20 - 1."""
 MAX_GROUPS = 7
@@ -190,7 +190,7 @@ def _sync(node: ActNode, findings: Findings) -> Act | None:
     _no_more(node, findings, refs=1)
     if not node.refs:
         message = "`sync` does not say which threads meet"
-        findings.incomplete("GS001", message, node.span, node.span, ("write `sync role`",))
+        findings.incomplete("GS001", message, node.span, node.span, ("write `sync warpgroup`",))
         return None
     scope = node.refs[0].name
     text = scope.text if scope.text in SCOPES else findings.unknown("GS008", "set of threads", scope, SCOPES)
