@@ -71,12 +71,16 @@ class Flight(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """One arrival of a commit: after `op` has been issued and `done` MMAs of the agent are complete."""
+    """One arrival of a commit: after `op` has been issued and `done` MMAs of the agent are complete.
+
+    `after`: (queue, number) of arrivals of earlier commits that come before this one.
+    """
 
     op: int
     done: int
     barrier: int
     text: str
+    after: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass

@@ -10,11 +10,12 @@ import random
 from dataclasses import dataclass, field
 
 from gemmspec.protocol.program import Protocol
+
 from .machine import Machine, State
 from .reduce import Reducer
 from .unroll import unroll
 
-RACES = ("race", "stale", "uninitialised", "exit", "bounds", "over-arrival")
+RACES = ("race", "stale", "uninitialised", "exit", "bounds", "over-arrival", "split", "bytes")
 
 
 @dataclass
@@ -22,9 +23,11 @@ class Verdict:
     """What was found for one (K, tiles). `complete`: every interleaving was covered, so what is false is so.
 
     `kinds` holds every kind of violation with its first witness:
-    deadlock, lapped, unbalanced, race (overlapping accesses), stale (contents of another time), uninitialised
-    (barriers), exit (a CTA touched after its end), bounds (no such slot or CTA), over-arrival, sum (the program
-    leaves k tiles out: wrong, but no fault of synchronisation).
+    deadlock; lapped; race (overlapping accesses); stale (contents of another time); uninitialised (barriers); exit (a
+    CTA touched after its end); bounds (no such slot or CTA); over-arrival (a phase without pending arrivals still
+    lacks bytes); split (a phase completes amid the arrivals of one instance's threads); bytes (a run ends with bytes
+    that never came, or that nobody expected); and two that are no faults of synchronisation by themselves:
+    unbalanced (a run ends with a phase begun and not completed), sum (the program leaves k tiles out).
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
@@ -63,10 +66,20 @@ class Verdict:
 
 
 def explore(
-    protocol: Protocol, k: int, tiles: int, *, limit: int = 200_000, reduced: bool = True, first: bool = False
+    protocol: Protocol,
+    k: int,
+    tiles: int,
+    *,
+    limit: int = 200_000,
+    reduced: bool = True,
+    first: bool = False,
+    in_order: bool = True,
 ) -> Verdict:
-    """Explore all interleavings; `first`: stop at the first violation; `reduced`: with partial-order reduction."""
-    machine = Machine(unroll(protocol, k, tiles))
+    """Explore all interleavings of at most `limit` states.
+
+    `first`: stop at the first violation; `reduced`: with partial-order reduction; `in_order`: see `unroll`.
+    """
+    machine = Machine(unroll(protocol, k, tiles, in_order))
     return _Search(machine, limit, first).run(Reducer(machine) if reduced else None)
 
 
@@ -126,7 +139,9 @@ class _Search:
             _, pending, size = s[self.m.BAR + 3 * b : self.m.BAR + 3 * b + 3]
             if (pending, size) != (count, 0):
                 left = f"{pending} of {count} arrivals and {size} bytes pending"
-                self.report("unbalanced", f"{name}[{slot}] of CTA {cta} ends with {left}")
+                # Bytes add up from phase to phase, and the count has a range (PTX ISA: 2^20 - 1); arrivals do not.
+                kind = "bytes" if size and self.m.ended(s) else "unbalanced"
+                self.report(kind, f"{name}[{slot}] of CTA {cta} ends with {left}")
 
     def run(self, reducer: Reducer | None) -> Verdict:
         m, verdict = self.m, self.verdict

@@ -75,7 +75,9 @@ class Machine:
     def queue_ready(self, s: State, q: int) -> bool:
         agent, _, arrivals = self.code.queues[q]
         n = s[self.FIRED + q]
-        return n < len(arrivals) and s[agent] > arrivals[n].op and s[self.DONE + agent] >= arrivals[n].done
+        if n == len(arrivals) or s[agent] <= arrivals[n].op or s[self.DONE + agent] < arrivals[n].done:
+            return False
+        return all(s[self.FIRED + other] >= least for other, least in arrivals[n].after)
 
     def others(self, s: State) -> Iterator[int]:
         """Yield every process that is no agent and can step."""
@@ -208,6 +210,10 @@ class Machine:
                 if not self.arrive(s, op.x, now, report):
                     return False
                 if rest > now:
+                    # What is left over adds up from phase to phase, until one completes without its last arrivals.
+                    report(
+                        "split", f"{self.code.barriers[op.x][:3]}: a phase completes amid one role instance's arrivals"
+                    )
                     return True
             case Do.EXPECT:
                 s[self.BAR + 3 * op.x + 2] += op.y

@@ -320,6 +320,8 @@ class Reach:
                 p = arrivals[self.fired[q]]
                 if self.at[a] <= p.op or self.done[a] < p.done:
                     break
+                if any(self.fired[other] < least for other, least in p.after):
+                    break
                 root = m.queue + q if ready else a
                 if not ready and self.s[m.DONE + a] < agent.issued[self.s[a]]:
                     root = m.engine + a

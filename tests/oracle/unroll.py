@@ -32,13 +32,18 @@ from gemmspec.protocol.program import (
     Wait,
 )
 from gemmspec.vocabulary import LoopKind, Operand, RoleKind
+
 from .code import SUM_BITS, Agent, Code, Do, Flight, Op, Pending, operand_stamp
 
 
-def unroll(protocol: Protocol, k: int, tiles: int) -> Code:
-    """Return the code of one cluster for `tiles` tiles of `k` k tiles."""
+def unroll(protocol: Protocol, k: int, tiles: int, in_order: bool = True) -> Code:
+    """Return the code of one cluster for `tiles` tiles of `k` k tiles.
+
+    `in_order`: no commit arrives anywhere before an earlier one of its thread has arrived everywhere; otherwise
+    this holds in each target CTA only.
+    """
     assert k < SUM_BITS, "an accumulator's stamp has one bit for each k tile"
-    return _Unroller(protocol, k, tiles).run()
+    return _Unroller(protocol, k, tiles, in_order).run()
 
 
 def sync_ops(scope: str, text: str) -> list[Op]:
@@ -47,8 +52,8 @@ def sync_ops(scope: str, text: str) -> list[Op]:
 
 
 class _Unroller:
-    def __init__(self, protocol: Protocol, k: int, tiles: int) -> None:
-        self.p, self.k, self.tiles = protocol, k, tiles
+    def __init__(self, protocol: Protocol, k: int, tiles: int, in_order: bool) -> None:
+        self.p, self.k, self.tiles, self.in_order = protocol, k, tiles, in_order
         self.cluster, self.pair = protocol.spec.cluster, protocol.spec.pair
         self.code = Code(ctas=self.cluster.size)
         self.barrier_id: dict[tuple[str, int, int], int] = {}
@@ -311,12 +316,8 @@ class _Walk:
         return len(self.u.code.flights) - 1
 
     def _commit(self, a: Commit) -> None:
-        code = self.u.code
-        done = self.mmas
+        code, op = self.u.code, len(self.agent.ops)
         for cta in a.targets.of(self.cta):
-            if cta >= code.ctas:
-                self.out(Do.BAD, "bounds", text=f"commit to CTA {cta}")
-                continue
             b = self.barrier(a.barrier, cta, self.slot(a.slot))
             if b is None:
                 continue
@@ -325,7 +326,10 @@ class _Walk:
                 self.u.queue_id[key] = len(code.queues)
                 code.queues.append((*key, []))
             text = f"{self.agent.name} {self.at()}: commit arrives at {code.barriers[b][:3]}"
-            code.queues[self.u.queue_id[key]][2].append(Pending(len(self.agent.ops), done, b, text))
+            own = self.u.queue_id[key]
+            mine = [(q, sum(p.op < op for p in ps)) for q, (n, _, ps) in enumerate(code.queues) if n == self.number]
+            after = tuple((q, n) for q, n in mine if self.u.in_order and q != own and n)
+            code.queues[own][2].append(Pending(op, self.mmas, b, text, after))
         self.out(Do.COMMIT, None, text=f"commit {a.barrier}")
 
     def _load(self, a: Load) -> None:
