@@ -14,7 +14,6 @@ from gemmspec.protocol.program import (
     AccReadWait,
     Arrive,
     Branch,
-    Buffer,
     Commit,
     Expect,
     Load,
@@ -337,7 +336,7 @@ def slots(p: Protocol) -> Iterator[Mutant]:
 
 
 def depths(p: Protocol) -> Iterator[Mutant]:
-    """Make a ring of barriers, buffers, or one role's view of it, deeper or shallower than the others."""
+    """Make a ring of barriers, or one role's view of it, deeper or shallower than the others."""
     for plan in p.barriers:
         for word, n in _numbers(plan.slots):
             if word != "/2":
@@ -356,10 +355,6 @@ def depths(p: Protocol) -> Iterator[Mutant]:
                         f"depth of cursor {cursor.id} ({cursor.word}) of {program.role.name} {word}",
                         replace(p, programs=programs),
                     )
-    for buffer in p.buffers:
-        if buffer.slots > 1:
-            new = tuple(Buffer(b.name, b.space, b.slots - 1, b.size) if b is buffer else b for b in p.buffers)
-            yield f"depth of buffer {buffer.name} -1", replace(p, buffers=new)
 
 
 def _resized(factors: tuple, n: int) -> tuple:
@@ -368,15 +363,14 @@ def _resized(factors: tuple, n: int) -> tuple:
 
 
 def bounds(p: Protocol) -> Iterator[Mutant]:
-    """Run a loop over tiles or k tiles once less or more, or a fixed number of times; take the other branch."""
+    """Run a loop over k tiles once less or more, or a fixed number of times; take the other branch."""
     for program, path, s in _all(p):
         where = f"{program.role.name}/{'.'.join(map(str, path))}"
-        if isinstance(s, Loop) and s.kind in (LoopKind.TILE, LoopKind.K):
+        if isinstance(s, Loop) and s.kind is LoopKind.K:
             for d, word in ((1, "+1"), (-1, "-1")):
-                yield f"loop {s.kind.value} {word} at {where}", _with(p, program, path, replace(s, offset=s.offset + d))
-            if s.kind is LoopKind.K:
-                fixed = replace(s, kind=LoopKind.FIXED, count=4, offset=0)
-                yield f"loop {s.kind.value} fixed 4 at {where}", _with(p, program, path, fixed)
+                yield f"loop k {word} at {where}", _with(p, program, path, replace(s, offset=s.offset + d))
+            fixed = replace(s, kind=LoopKind.FIXED, count=4, offset=0)
+            yield f"loop k fixed 4 at {where}", _with(p, program, path, fixed)
         if isinstance(s, Loop) and s.advances:
             for c in s.advances:
                 rest = tuple(x for x in s.advances if x != c)
@@ -394,9 +388,9 @@ def bounds(p: Protocol) -> Iterator[Mutant]:
 
 
 def ends(p: Protocol) -> Iterator[Mutant]:
-    """Weaken the syncs at start and end."""
+    """Weaken the syncs at start and end (no generator leaves out the sync of one CTA at its start)."""
     order = ("cluster", "cta", "none")
-    for word in order[order.index(p.start_sync) + 1 :]:
+    for word in order[order.index(p.start_sync) + 1 : -1]:
         yield f"start sync {word}", replace(p, start_sync=word)
     for word in order[order.index(p.end_sync) + 1 :]:
         yield f"end sync {word}", replace(p, end_sync=word)

@@ -1,0 +1,239 @@
+"""The mutation study: every mutant of every subject, judged by the engine and by the oracle.
+
+    python bench/mutations/study.py [--out FILE] [--jobs N] [--sample FRACTION] [--subject NAME] [--sweep]
+
+Writes a Markdown report. The engine judges the mutant of the full spec for every trip count at once; the oracle judges
+the same mutant of the scaled-down spec, interleaving by interleaving, for the trip counts of `trips`. Where both
+exist the engine judges the scaled-down one too. `--sweep` also looks for false alarms on the unchanged subjects.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+sys.path[:0] = [str(HERE), str(ROOT / "tests"), str(ROOT)]
+
+from operators import mutants  # noqa: E402
+from oracle.explore import Verdict, explore, random_walks  # noqa: E402
+from oracle.fences import missing_fences  # noqa: E402
+from subjects import Subject, protocol_of, subjects  # noqa: E402
+
+from gemmspec.protocol import Protocol, derive  # noqa: E402
+from gemmspec.protocol.memory import with_stages  # noqa: E402
+
+STATES = 20_000
+WALKS = 30
+CHUNK = 12
+"""Mutants of one task."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One mutant. `engine`, `small`: what the engine says of the full and of the scaled-down one."""
+
+    subject: str
+    name: str
+    engine: str
+    small: str
+    oracle: str
+    engine_seconds: float
+    oracle_seconds: float
+
+    @property
+    def caught(self) -> bool:
+        return self.engine.startswith("caught")
+
+    @property
+    def verdict(self) -> str:
+        """Return the row's class in the table."""
+        if "crash" in (self.engine, self.small):
+            return "engine crashed"
+        if self.oracle == "unknown":
+            return "unknown"
+        if self.caught != self.small.startswith("caught"):
+            return "engine disagrees with itself"
+        bad = self.oracle != "clean"
+        if self.caught and bad:
+            return "caught by both"
+        if not self.caught and not bad:
+            return "harmless by both"
+        return "only the oracle" if bad else "only the engine"
+
+
+AGREED = ("caught by both", "harmless by both")
+CLASSES = (*AGREED, "unknown", "only the oracle", "only the engine", "engine disagrees with itself", "engine crashed")
+
+
+def engine(protocol: Protocol) -> str:
+    """Return what gemmspec's proof says: the only place that knows how to ask it."""
+    from gemmspec.proof.judge import judge
+
+    try:
+        verdict = judge(protocol)
+    except Exception:
+        return "crash"
+    if verdict.ok:
+        return "clean"
+    return "caught: " + ", ".join(sorted({fault.kind.value for fault in verdict.faults}))
+
+
+def trips(protocol: Protocol) -> Iterator[tuple[int, int]]:
+    """Yield the (K, tiles) that the oracle explores: past two wraps of the deepest ring of stages and accumulators."""
+    stages, accumulators = protocol.spec.stages.value, protocol.spec.accumulators.value
+    deepest = max([stages, *(c.depth for p in protocol.programs for c in p.cursors)])
+    yield from ((1, 0), (1, 1), (1, 2), (2, 2), (stages + 1, 2), (2 * deepest + 1, 3), (2, 2 * accumulators + 3))
+
+
+def oracle(protocol: Protocol) -> str:
+    """Return `clean`, `unknown`, or what the oracle finds and where."""
+    missing = missing_fences(protocol)
+    if missing:
+        return f"fences: {missing[0]}"
+    complete = True
+    for k, tiles in trips(protocol):
+        verdict: Verdict = explore(protocol, k, tiles, limit=STATES, first=True)
+        if not verdict.bad and not verdict.complete:
+            complete = False
+            verdict = random_walks(protocol, k, tiles, WALKS, first=True)
+        if verdict.bad:
+            kinds = ", ".join(sorted(k for k in verdict.kinds if k not in ("unbalanced", "sum")))
+            return f"{kinds} (K {k}, {tiles} tiles)"
+    return "clean" if complete else "unknown"
+
+
+def timed(judge: object, protocol: Protocol) -> tuple[str, float]:
+    start = time.perf_counter()
+    assert callable(judge)
+    said = judge(protocol)
+    return said, time.perf_counter() - start
+
+
+def judge_chunk(task: tuple[str, tuple[str, ...]]) -> list[Row]:
+    """Judge some mutants of one subject."""
+    name, names = task
+    subject = next(s for s in subjects() if s.name == name)
+    wanted = set(names)
+    full = {n: m for n, m in mutants(protocol_of(subject.full)) if n in wanted}
+    small = {n: m for n, m in mutants(protocol_of(subject.small)) if n in wanted}
+    rows: list[Row] = []
+    for n in names:
+        reduced = small.get(n, full[n])
+        said, seconds = timed(engine, full[n])
+        of_small = engine(reduced) if reduced is not full[n] else said
+        found, spent = timed(oracle, reduced)
+        rows.append(Row(name, n, said, of_small, found, seconds, spent))
+    return rows
+
+
+def tasks(chosen: Iterable[Subject], sample: float) -> Iterator[tuple[str, tuple[str, ...]]]:
+    rng = random.Random(0)
+    for subject in chosen:
+        names = [n for n, _ in mutants(protocol_of(subject.full)) if rng.random() < sample]
+        for i in range(0, len(names), CHUNK):
+            yield subject.name, tuple(names[i : i + CHUNK])
+
+
+def sweep_one(name: str) -> tuple[str, int, list[str]]:
+    """Judge one unchanged subject for 1 to 4 stages, K and tiles; return combinations and alarms."""
+    subject = next(s for s in subjects() if s.name == name)
+    spec, combinations, alarms = protocol_of(subject.small).spec, 0, list[str]()
+    for stages in range(2, 5):
+        protocol = derive(with_stages(spec, stages))
+        said = engine(protocol)
+        if said != "clean":
+            alarms.append(f"{name}, {stages} stages: engine says {said}")
+        for k in (1, 2, 3, 4, 2 * stages + 1):
+            for tiles in (0, 1, 2, 3):
+                combinations += 1
+                verdict = explore(protocol, k, tiles, limit=STATES)
+                if verdict.bad or not verdict.complete:
+                    alarms.append(f"{name}, {stages} stages, K {k}, {tiles} tiles: oracle says {verdict}")
+    return name, combinations, alarms
+
+
+def report(rows: list[Row], chosen: Iterable[Subject]) -> Iterator[str]:
+    """Yield the lines of the report."""
+    yield "# Mutation study"
+    yield ""
+    yield (
+        "Each mutant is judged by the engine (full spec, every trip count at once) and by the oracle (the same mutant "
+        f"of the scaled-down spec, every interleaving, up to {STATES} states for each trip count). Times are medians."
+    )
+    yield ""
+    yield "| subject | mutants | " + " | ".join(CLASSES) + " | engine ms | oracle ms | oracle runs on |"
+    yield "|---|" + "--:|" * (len(CLASSES) + 3) + "---|"
+    for subject in (*chosen, None):
+        mine = [r for r in rows if subject is None or r.subject == subject.name]
+        if mine:
+            yield _line(subject.name if subject else "all", mine, subject.scaled if subject else "")
+    yield ""
+    yield "| operator | mutants | " + " | ".join(CLASSES) + " |"
+    yield "|---|" + "--:|" * (len(CLASSES) + 1)
+    for operator in sorted({r.name.split()[0] for r in rows}):
+        mine = [r for r in rows if r.name.split()[0] == operator]
+        count = Counter(r.verdict for r in mine)
+        yield f"| {operator} | {len(mine)} | " + " | ".join(str(count[c]) for c in CLASSES) + " |"
+    for title in CLASSES[2:]:
+        mine = [r for r in rows if r.verdict == title]
+        if mine:
+            yield ""
+            yield f"## {title[0].upper()}{title[1:]}"
+            yield ""
+            yield from (
+                f"- {r.subject}: {r.name}. Engine: {r.engine}; scaled: {r.small}; oracle: {r.oracle}" for r in mine
+            )
+
+
+def _line(name: str, rows: list[Row], scaled: str) -> str:
+    count = Counter(r.verdict for r in rows)
+    times = (statistics.median(r.engine_seconds for r in rows), statistics.median(r.oracle_seconds for r in rows))
+    numbers = " | ".join(str(count[c]) for c in CLASSES)
+    return f"| {name} | {len(rows)} | {numbers} | " + " | ".join(f"{1000 * t:.1f}" for t in times) + f" | {scaled} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=HERE / "results.md")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--sample", type=float, default=1.0, help="fraction of the mutants")
+    parser.add_argument("--subject", help="only subjects whose name contains this")
+    parser.add_argument("--sweep", action="store_true", help="also judge the unchanged subjects over many sizes")
+    args = parser.parse_args()
+    chosen = [s for s in subjects() if not args.subject or args.subject in s.name]
+    rows: list[Row] = []
+    start = time.perf_counter()
+    with ProcessPoolExecutor(args.jobs) as pool:
+        for done in pool.map(judge_chunk, list(tasks(chosen, args.sample))):
+            rows += done
+            if len(rows) // 250 > (len(rows) - len(done)) // 250:
+                print(f"{len(rows)} mutants, {time.perf_counter() - start:.0f} s", file=sys.stderr)
+        lines = [*report(rows, chosen)]
+        if args.sweep:
+            swept = list(pool.map(sweep_one, [s.name for s in chosen]))
+            alarms = [a for _, _, found in swept for a in found]
+            total = sum(n for _, n, _ in swept)
+            lines += [
+                "",
+                "## False alarms",
+                "",
+                f"{total} combinations of subject, stages, K and tiles: {len(alarms)} alarms.",
+            ]
+            lines += ["", *(f"- {a}" for a in alarms)]
+    args.out.write_text("\n".join(lines).rstrip() + "\n")
+    return int(any(r.verdict not in (*AGREED, "unknown") for r in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
