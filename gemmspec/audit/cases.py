@@ -1,0 +1,90 @@
+"""For which sizes, clusters and trip counts kernel and Protocol are compared.
+
+Fixed sizes: the kernel's own. Sizes known at run time: k loops of one, two, and more trips than there are stages. In
+each, the cluster with the most tiles, the ones that end with the last tile, and one that has none. The kernel derives a
+cluster's tiles from its number alone, so a number beyond the grid's starts at any tile of the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import lcm
+
+from gemmspec.model.spec import Size
+from gemmspec.protocol.program import Program, Protocol
+from gemmspec.protocol.schedule import Tile, tile_order
+from gemmspec.protocol.tile import Tiling
+
+Sampling = Callable[[int], Iterator[int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One run: `tiles` is how many rounds of the tile loop are followed."""
+
+    m: int
+    n: int
+    k: int
+    cluster: int
+    tiles: int
+    order: tuple[Tile, ...]
+    clusters: int
+
+    @cached_property
+    def taken(self) -> tuple[Tile, ...]:
+        """The tiles that are followed."""
+        return self.order[self.cluster :: self.clusters][: self.tiles]
+
+    @property
+    def text(self) -> str:
+        """The case in words."""
+        return f"M = {self.m}, N = {self.n}, K = {self.k}, tiles {self.cluster} onward"
+
+
+def cases_of(protocol: Protocol) -> tuple[Case, ...]:
+    """Return the cases that stand for all."""
+    return tuple(_cases(protocol))
+
+
+def _cases(protocol: Protocol) -> Iterator[Case]:
+    t = Tiling.of(protocol.spec)
+    m_size, n_size, k_size = protocol.spec.sizes
+    clusters = t.ctas // protocol.spec.cluster.size
+    rounds = 2 * t.accumulators + 1
+    m_tiles = 2 * t.group + 1
+    n_tiles = -(-((rounds - 1) * clusters + 1) // m_tiles)
+    m, n = _chosen(m_size, m_tiles * t.tile_m), _chosen(n_size, n_tiles * t.tile_n)
+    ks = {_chosen(k_size, i * t.block_k): None for i in (2 * t.stages + 1, 1, 2)}
+    order = tile_order(t.m_tiles(m), t.n_tiles(n), t.group)
+    total = len(order)
+    for i, k in enumerate(ks):
+        starts = [(0, rounds)]
+        if i == 0:
+            last = (total - 1 - clusters, 3) if total > clusters + 1 else (total - 1, 2)
+            starts += [last, (total, 1)] if last[0] else [(total, 1)]
+        for start, rounds_ in starts:
+            yield Case(m, n, k, start, rounds_, order, clusters)
+
+
+def _chosen(size: Size, wanted: int) -> int:
+    return size.fixed if size.fixed is not None else min(max(wanted, size.low), size.high)
+
+
+def sampling(program: Program | None) -> Sampling:
+    """Return which trips of a long loop a program's warps are followed through: its first ones and its last ones.
+
+    What is left out is a multiple of the trips after which every ring of the program is as before, and both sides
+    leave out the same.
+    """
+    period = lcm(*(2 * c.depth for c in program.cursors)) if program else 1
+    head, tail = period + 1, 2
+
+    def trips(count: int) -> Iterator[int]:
+        left_out = max(count - head - tail, 0) // period * period
+        yield from range(count - left_out - tail if left_out else count)
+        if left_out:
+            yield from range(count - tail, count)
+
+    return trips

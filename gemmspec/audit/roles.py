@@ -1,0 +1,132 @@
+"""Every role of every CTA, and every warp that has none, through all cases."""
+
+from __future__ import annotations
+
+from gemmspec.audit.cases import Case, cases_of, sampling
+from gemmspec.audit.compare import compare
+from gemmspec.audit.difference import Difference
+from gemmspec.audit.ends import Warps
+from gemmspec.audit.events import FULL, Done, Event, describe
+from gemmspec.audit.expected import Expectation
+from gemmspec.audit.image import Deeds, Image
+from gemmspec.audit.merge import together
+from gemmspec.model.spec import WARPGROUP_THREADS
+from gemmspec.protocol.program import Program
+
+WARPS = range(4)
+"""Warps of a warpgroup."""
+
+_Warp = tuple[int, int]
+
+
+class Roles:
+    """Runs the warps of one cluster."""
+
+    def __init__(self, image: Image) -> None:
+        self.image, self.protocol = image, image.protocol
+        self.spec = image.protocol.spec
+        self.cases = cases_of(image.protocol)
+        self.owner = {w: p for p in self.protocol.programs for w in p.role.placement.claimed}
+        self.registers = self._registers()
+        self.done: dict[tuple[Case, int], dict[_Warp, Deeds]] = {}
+        self.out: list[Difference] = []
+        self.told: set[str] = set()
+        """Roles of which a difference has been found: what follows one tells nothing new."""
+
+    def first(self) -> list[Warps]:
+        """Return what all warps of each CTA do in the first case."""
+        return [self._warps(self.cases[0], rank) for rank in range(self.spec.cluster.size)]
+
+    def differences(self) -> list[Difference]:
+        """Return what differs in the roles, the first of each."""
+        for case in self.cases:
+            for rank in range(self.spec.cluster.size):
+                warps = self._warps(case, rank)
+                at_work: set[_Warp] = set()
+                for program in self.protocol.programs:
+                    if program.leader_only and rank % self.spec.pair:
+                        continue
+                    for instance in range(program.instances):
+                        of = instance_warps(program, instance)
+                        at_work.update(of)
+                        self._instance(case, rank, program, instance, [warps[w].roles for w in of], of)
+                for w, deeds in warps.items():
+                    if w not in at_work:
+                        self._idle(rank, w, deeds.roles)
+        return self.out
+
+    def _warps(self, case: Case, rank: int) -> dict[_Warp, Deeds]:
+        key = (case, rank)
+        if key not in self.done:
+            self.done[key] = {
+                (group, warp): self.image.run(rank, group, warp, case, sampling(self.owner.get((group, warp))))
+                for group in range(self.image.warpgroups)
+                for warp in WARPS
+            }
+        return self.done[key]
+
+    def _instance(
+        self, case: Case, rank: int, program: Program, instance: int, done: list[list[Done]], warps: list[_Warp]
+    ) -> None:
+        name = program.role.name
+        if name in self.told:
+            return
+        where = f"{name} {instance}, CTA {rank}" if program.instances > 1 else f"{name}, CTA {rank}"
+        rest = [self._after_registers(where, name, w, d) for w, d in zip(warps, done, strict=True)]
+        trips = sampling(program)
+        expected = together(Expectation(self.protocol, program, rank, instance, case, trips).events())
+        mismatch = compare(expected, rest, program.threads == 1)
+        if mismatch is not None and name not in self.told:
+            self.told.add(name)
+            at = f"{where}, {mismatch.place}" if mismatch.place else where
+            self.out.append(Difference(f"{at} ({case.text})", mismatch.expected, mismatch.found, mismatch.span))
+
+    def _idle(self, rank: int, w: _Warp, done: list[Done]) -> None:
+        """Check that a warp without a role in this CTA does nothing."""
+        where = f"warp {w[1]} of warpgroup {w[0]}, CTA {rank}"
+        owner = self.owner.get(w)
+        name = f"idle warp of {owner.role.name}" if owner else f"idle warp {w}"
+        rest = self._after_registers(where, name, w, done)
+        if rest and name not in self.told:
+            self.told.add(name)
+            span = owner.role.placement.span if owner else None
+            self.out.append(Difference(where, "nothing: no role runs there", describe(rest[0].event), span))
+
+    def _after_registers(self, where: str, name: str, w: _Warp, done: list[Done]) -> list[Done]:
+        """Return what a warp does behind its request for registers, having checked that."""
+        asked = self.registers.get(w[0])
+        if asked is None:
+            return done
+        wanted, role = asked
+        if done and done[0] == Done(wanted, FULL):
+            return done[1:]
+        if f"{name} registers" not in self.told:
+            self.told.update((name, f"{name} registers"))
+            found = describe(done[0].event) if done else "nothing"
+            span = role.role.registers.span if role.role.registers else None
+            self.out.append(Difference(where, f"{describe(wanted)}, by a whole warp", found, span))
+        return done
+
+    def _registers(self) -> dict[int, tuple[Event, Program]]:
+        """Return what each warpgroup asks for."""
+        target = self.spec.target
+        threads = self.image.warpgroups * WARPGROUP_THREADS
+        # At launch each thread has an equal share, in units of 8 (PTX ISA, setmaxnreg).
+        share = min(target.registers // threads // 8 * 8, target.max_registers)
+        out: dict[int, tuple[Event, Program]] = {}
+        for program in self.protocol.programs:
+            if program.role.registers is not None:
+                number = program.role.registers.value
+                event = Event("registers", ("inc" if number > share else "dec",), (number,))
+                out |= {group: (event, program) for group, _ in program.role.placement.claimed}
+        return out
+
+
+def instance_warps(program: Program, instance: int) -> list[_Warp]:
+    """Return the warps that run an instance of a role."""
+    placement = program.role.placement
+    if program.threads > 1:
+        return [(placement.warpgroups[0] + instance, w) for w in WARPS]
+    if placement.warps is not None:
+        return [(placement.warpgroups[0], placement.warps[0] + instance)]
+    return [(placement.warpgroups[0] + instance, 0)]
