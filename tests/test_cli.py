@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import shutil
 import signal
 import stat
 import subprocess
@@ -21,6 +20,8 @@ from pathlib import Path
 import pytest
 
 from gemmspec import cli
+from gemmspec.source import SourceFile
+from gemmspec.syntax.format import format_source
 from gemmspec.version import __version__
 
 ROOT = Path(__file__).parent.parent
@@ -31,9 +32,12 @@ BROKEN = "kernel k\nstaegs 4\n"
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Run in a folder with the shipped specs, without settings from outside."""
-    shutil.copytree(ROOT / "specs", tmp_path / "specs")
-    text = (ROOT / "specs" / "v9.gemmspec").read_text(encoding="utf-8")
+    """Run in a folder with v7, v8 and v9, formatted, and without settings from outside."""
+    (tmp_path / "specs").mkdir()
+    for name in ("v7", "v8", "v9"):
+        source = SourceFile(name, (ROOT / "specs" / f"{name}.gemmspec").read_text(encoding="utf-8"))
+        (tmp_path / "specs" / f"{name}.gemmspec").write_text(format_source(source), encoding="utf-8")
+    text = (tmp_path / "specs" / "v9.gemmspec").read_text(encoding="utf-8")
     (tmp_path / "deep.gemmspec").write_text(text.replace("stages   4", "stages   6"), encoding="utf-8")
     (tmp_path / "ragged.gemmspec").write_text(text.replace("M = 4096", "M = 4000"), encoding="utf-8")
     (tmp_path / "latin1.gemmspec").write_bytes(b"# caf\xe9\nkernel k\n")
@@ -227,3 +231,14 @@ def test_an_interrupt_is_quiet() -> None:
 
 def _path() -> dict[str, str]:
     return {"PYTHONPATH": str(ROOT)}
+
+
+def test_safe_fixes_are_made_and_the_rest_is_told(folder: Path) -> None:
+    text = (folder / "specs/v9.gemmspec").read_text(encoding="utf-8")
+    path = folder / "typos.gemmspec"
+    path.write_text(text.replace("= tma ", "= tmaa").replace("arrivals 256", "arivals 256"), encoding="utf-8")
+    status, output = run("lint", "--fix", "typos.gemmspec")
+    assert status == 0 and "made 2 fixes" in output
+    assert path.read_text(encoding="utf-8") == text.replace("= tma ", "= tma")
+    assert run("lint", "--fix", "deep.gemmspec")[0] == 1
+    assert run("lint", "--fix", "-", stdin=text)[0] == 2

@@ -21,10 +21,13 @@ def page(rule: Rule) -> str:
     from gemmspec.report.text import render_diagnostic
     from gemmspec.source import SourceFile
 
+    title = f"# {rule.code} {rule.name} ({rule.severity.value})\n"
+    if not rule.by_spec:
+        return f"{title}\n{rule.page}"
     source = SourceFile(f"{rule.stem.name}.bad.gemmspec", rule.bad)
     said = [d for d in check(source).report.diagnostics if d.code == rule.code]
     parts = [
-        f"# {rule.code} {rule.name} ({rule.severity.value})\n",
+        title,
         rule.page,
         f"## Example\n\n```\n{rule.bad}```\n",
         "```text\n" + "\n".join(render_diagnostic(d, source) for d in said) + "```\n",

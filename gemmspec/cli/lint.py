@@ -11,11 +11,14 @@ from gemmspec.targets import Target
 
 @click.command("lint")
 @specs_argument
+@click.option("--fix", is_flag=True, help="Make the edits that are safe, and say what is left.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @size_option
 @target_option
 @color_option
-def command(specs: tuple[str, ...], form: str, sizes: dict[str, int], target: Target | None, color: str) -> int:
+def command(
+    specs: tuple[str, ...], fix: bool, form: str, sizes: dict[str, int], target: Target | None, color: str
+) -> int:
     """Say what is wrong with specs, and what could be better.
 
     Ends with status 1 where there are errors or warnings; advice alone is no finding.
@@ -24,6 +27,10 @@ def command(specs: tuple[str, ...], form: str, sizes: dict[str, int], target: Ta
     from gemmspec.driver import check
 
     sources, complete = read_specs(specs)
+    if fix:
+        from gemmspec.cli.fixes import mend
+
+        sources = [mend(source, lambda s: check(s, sizes, target).report.diagnostics) for source in sources]
     reports = [check(source, sizes, target).report for source in sources]
     if form == "json":
         from gemmspec.report import json

@@ -41,6 +41,6 @@ def command(spec: str, sizes: dict[str, int], target: Target | None, exact: bool
         shown = f"{maps.maps_text(checked.protocol.spec)}\n{full.spec_text(checked.protocol)}\n"
         say(format_source(SourceFile(sources[0].name, shown)))
     if checked.report.errors:
-        complain(f"{len(checked.report.errors)} errors: `gemmspec lint {spec}` says which")
+        complain(f"{spec} has errors: `gemmspec lint {spec}` says which")
         return 1
     return 0

@@ -60,6 +60,7 @@ class _Writer:
 
     def __init__(self, protocol: Protocol, program: Program) -> None:
         self.protocol = protocol
+        self.instances = program.instances
         self.cursors: dict[int | None, Cursor] = {c.id: c for c in program.cursors}
 
     def body(self, body: tuple[Statement, ...], indent: str) -> Iterator[str]:
@@ -76,7 +77,7 @@ class _Writer:
                     yield indent + self._action(action)
 
     def _loop(self, loop: Loop) -> str:
-        count = f" ({loop.count} times)" if loop.count is not None else ""
+        count = "" if loop.count is None else " (once)" if loop.count == 1 else f" ({loop.count} times)"
         offset = f" {'+' if loop.offset > 0 else '-'} {abs(loop.offset)}" if loop.offset else ""
         advances = ", ".join(self.cursors[c].word for c in loop.advances)
         return f"for each {loop.kind.value}{offset}{count}{f', then advance {advances}' if advances else ''}:"
@@ -136,7 +137,7 @@ class _Writer:
             if self.cursors[slot.cursor].depth > 1:
                 back = f"{word} - {slot.lag}" if slot.lag else word
                 terms.append(_times(slot.cursor_stride, f"({back})" if slot.lag and slot.cursor_stride > 1 else back))
-        if slot.self_stride:
+        if slot.self_stride and self.instances > 1:
             terms.append(_times(slot.self_stride, "self"))
         if slot.const or not terms:
             terms.append(str(slot.const))

@@ -53,6 +53,8 @@ class Rule:
     spec_check: SpecCheck | None = None
     protocol_check: ProtocolCheck | None = None
     verdict_check: VerdictCheck | None = None
+    by_spec: bool = True
+    """Whether a spec can break it; the others guard the generator's own work, and have no examples."""
     essential: bool = False
     """Whether a spec that breaks it has no protocol to speak of, so that nothing more is checked."""
 
@@ -118,9 +120,11 @@ def protocol_rule(code: str, name: str, severity: Severity = Severity.ERROR) -> 
     return lambda check: Rule(code, name, severity, _stem(check), protocol_check=check)
 
 
-def proof_rule(code: str, name: str, severity: Severity = Severity.ERROR) -> Callable[[VerdictCheck], Rule]:
+def proof_rule(
+    code: str, name: str, severity: Severity = Severity.ERROR, *, by_spec: bool = True
+) -> Callable[[VerdictCheck], Rule]:
     """Make a rule of a function that reads the proof's `Verdict`. Its docstring is the page."""
-    return lambda check: Rule(code, name, severity, _stem(check), verdict_check=check)
+    return lambda check: Rule(code, name, severity, _stem(check), verdict_check=check, by_spec=by_spec)
 
 
 def syntax_rule(folder: Path, code: str, name: str) -> Rule:

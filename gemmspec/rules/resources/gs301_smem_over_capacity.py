@@ -52,5 +52,5 @@ def smem_over_capacity(spec: Spec) -> Iterator[Finding]:
         f"the most that fits is {most}",
         notes=tuple(notes),
         helps=(f"write `stages {most}`",),
-        fix=Fix(f"write `stages {most}`", (Edit(stages.span, f"stages {most}"),)),
+        fix=Fix(f"write `stages {most}`", (Edit(stages.span, f"stages {most}"),), safe=False),
     )
