@@ -14,7 +14,7 @@ from gemmspec.model.resolve import resolve
 from gemmspec.model.spec import Spec
 from gemmspec.proof.judge import judge
 from gemmspec.protocol import Protocol, derive
-from gemmspec.rules import RULES
+from gemmspec.rules import ADVICE, CHECKS
 from gemmspec.source import SourceFile
 from gemmspec.syntax.parse import parse
 from gemmspec.targets import Target
@@ -31,8 +31,13 @@ class Checked:
     protocol: Protocol | None = None
 
 
-def check(source: SourceFile, sizes: Mapping[str, int] = NO_SIZES, target: Target | None = None) -> Checked:
-    """Say all that is wrong with a spec. `sizes` and `target` take the place of those written in it."""
+def check(
+    source: SourceFile, sizes: Mapping[str, int] = NO_SIZES, target: Target | None = None, *, advice: bool = False
+) -> Checked:
+    """Say all that is wrong with a spec; with `advice`, what could be better where nothing is wrong.
+
+    `sizes` and `target` take the place of those written in it.
+    """
     # GS0xx: what was written and where; then names, ranges, words.
     tree, diagnostics = parse(source)
     found: list[Diagnostic] = list(diagnostics)
@@ -45,7 +50,7 @@ def check(source: SourceFile, sizes: Mapping[str, int] = NO_SIZES, target: Targe
     errors = [d for d in found if d.severity is Severity.ERROR]
     unread = {source.position(d.span.start)[0] for d in errors}
     meaningful = not errors
-    for rule in RULES:
+    for rule in CHECKS:
         said = [d for d in rule.on_spec(spec) if unread.isdisjoint(_lines(source, d))]
         found.extend(said)
         meaningful = meaningful and not (said and rule.essential)
@@ -55,9 +60,15 @@ def check(source: SourceFile, sizes: Mapping[str, int] = NO_SIZES, target: Targe
     # GS1xx, GS2xx: the program of every role in every CTA of a cluster; who waits for whom, who reads what.
     protocol = derive(spec)
     verdict = judge(protocol)
-    for rule in RULES:
+    for rule in CHECKS:
         found.extend(rule.on_protocol(protocol))
         found.extend(rule.on_verdict(verdict))
+
+    # GS5xx: asked for apart, since trying what could be left out takes many proofs.
+    if advice and all(d.severity is not Severity.ERROR for d in found):
+        for rule in ADVICE:
+            found.extend(rule.on_spec(spec))
+            found.extend(rule.on_protocol(protocol))
     return Checked(_report(source, found), spec, protocol)
 
 

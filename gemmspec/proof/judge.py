@@ -21,8 +21,8 @@ _RANK = (
     Kind.WRITE_WRITE,
     Kind.NOT_VISIBLE,
     Kind.WRONG_DATA,
-    Kind.DEADLOCK,
     Kind.MIXED_ARRIVALS,
+    Kind.DEADLOCK,
     Kind.LAPPED,
     Kind.AHEAD,
     Kind.EARLY_EXIT,
@@ -83,8 +83,16 @@ def roots(protocol: Protocol, faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
     hang = best.pop("", None)
     if hang is not None and not best:
         return (hang,)
-    memory = {Kind.READ_EARLY, Kind.OVERWRITE, Kind.WRITE_WRITE, Kind.NOT_VISIBLE, Kind.WRONG_DATA, Kind.UNINITIALISED}
-    strong = [f for f in best.values() if f.kind in memory]
+    certain = {
+        Kind.READ_EARLY,
+        Kind.OVERWRITE,
+        Kind.WRITE_WRITE,
+        Kind.NOT_VISIBLE,
+        Kind.WRONG_DATA,
+        Kind.UNINITIALISED,
+        Kind.MIXED_ARRIVALS,
+    }
+    strong = [f for f in best.values() if f.kind in certain]
     if strong:
         # A barrier that is lapped or miscounted in another ring follows from what happens in this one.
         return tuple(strong)

@@ -1,5 +1,6 @@
 """The table of rules. A new one is one file in its family's folder and one line in that folder's table."""
 
+from gemmspec.diagnostics import Severity
 from gemmspec.rules import advice, memory, protocol, resources, shapes, syntax
 from gemmspec.rules.rule import Finding, Rule
 
@@ -12,4 +13,7 @@ RULES: tuple[Rule, ...] = (
     *advice.RULES,  # GS5xx
 )
 
-__all__ = ["RULES", "Finding", "Rule"]
+CHECKS = tuple(rule for rule in RULES if rule.severity is not Severity.ADVICE)
+ADVICE = tuple(rule for rule in RULES if rule.severity is Severity.ADVICE)
+
+__all__ = ["ADVICE", "CHECKS", "RULES", "Finding", "Rule"]

@@ -13,7 +13,20 @@ from gemmspec.rules.rule import Finding, proof_rule
 
 @proof_rule("GS202", "overwritten-while-in-use")
 def overwritten_while_in_use(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That a stage or an accumulator is written only after the last read of what it holds is over.
+
+    ## Why it matters
+    A release that comes before the read, or that does not track it, hands the slot over too early. A `commit`
+    tracks only the multiplies that were issued before it.
+
+    ## On a GPU
+    Garbage in some tiles, more often the faster the loads are.
+
+    ## Limits
+    Told only where no declared value and no missing wait explains it.
+    """
     protocol = verdict.protocol
 
     def message(fault: Fault) -> str:

@@ -13,7 +13,19 @@ from gemmspec.rules.rule import Finding, proof_rule
 
 @proof_rule("GS203", "write-write-race")
 def write_write_race(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That two writes of one stage, accumulator or store buffer are ordered.
+
+    ## Why it matters
+    Bulk loads complete in any order. If two of them fill one place, which data the reader finds is chance.
+
+    ## On a GPU
+    Garbage in some tiles.
+
+    ## Limits
+    Told only where no declared value and no missing wait explains it.
+    """
     protocol = verdict.protocol
 
     def message(fault: Fault) -> str:

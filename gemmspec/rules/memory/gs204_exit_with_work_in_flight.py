@@ -11,9 +11,23 @@ from gemmspec.rules.memory.hazard import hazards
 from gemmspec.rules.rule import Finding, proof_rule
 
 
-@proof_rule("GS204", "exit-with-work-in-flight")
+@proof_rule("GS204", "exit-with-work-in-flight", by_spec=False)
 def exit_with_work_in_flight(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That no CTA exits, and no tensor memory is freed, while an asynchronous operation on its memory or a remote
+    arrival is in flight.
+
+    ## Why it matters
+    Shared memory and tensor memory of a CTA that has ended belong to the next one.
+
+    ## On a GPU
+    "cluster target block not present", an illegal address, or garbage in another kernel.
+
+    ## Limits
+    The generator places the drain of the stores and the sync at the end, so no spec is known to lead here; the
+    proof checks it all the same.
+    """
     protocol = verdict.protocol
 
     def message(fault: Fault) -> str:

@@ -11,9 +11,23 @@ from gemmspec.rules.memory.hazard import hazards
 from gemmspec.rules.rule import Finding, proof_rule
 
 
-@proof_rule("GS205", "store-buffer-reused-early")
+@proof_rule("GS205", "store-buffer-reused-early", by_spec=False)
 def store_buffer_reused_early(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That a store buffer is refilled only after its TMA store has read it.
+
+    ## Why it matters
+    Bulk stores are asynchronous. A ring of buffers deeper or shallower than the stores that may be pending
+    overwrites what is being stored.
+
+    ## On a GPU
+    Single chunks of a tile hold the values of the chunk after.
+
+    ## Limits
+    The generator places the waits, from `buffers`, so no spec is known to lead here; the proof checks it all the
+    same.
+    """
     protocol = verdict.protocol
 
     def message(fault: Fault) -> str:

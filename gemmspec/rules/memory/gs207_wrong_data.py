@@ -13,7 +13,21 @@ from gemmspec.rules.rule import Finding, proof_rule
 
 @proof_rule("GS207", "wrong-data")
 def wrong_data(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That what is read belongs to the tile, the k tile and the chunk that the reader means; that an accumulator holds
+    the sum over all k tiles when it is read; and that every chunk of a tile is stored.
+
+    ## Why it matters
+    Accesses can be in perfect order and still pair the wrong data: a release of the slot before, an accumulator of
+    another consumer, a chunk that is read twice.
+
+    ## On a GPU
+    Wrong values, the same in every run.
+
+    ## Limits
+    Compares who wrote what for which iteration; it does not compute.
+    """
     protocol = verdict.protocol
 
     def message(fault: Fault) -> str:

@@ -13,7 +13,23 @@ from gemmspec.rules.rule import Finding, proof_rule
 
 @proof_rule("GS110", "deadlock")
 def deadlock(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That no role ever waits for ever. The proof executes the roles of one cluster until they end or none can go on;
+    if none can, it names the roles that wait for each other, in which tile and k tile, and what each barrier still
+    lacks.
+
+    ## Why it matters
+    A pipeline that hangs for one K may run for another: whether a ring is deep enough depends on how far one role
+    has to run ahead of the other.
+
+    ## On a GPU
+    The kernel never ends. `nvidia-smi` shows full load, the debugger shows every warp in `mbarrier.try_wait`, and
+    nothing says which wait came first.
+
+    ## Limits
+    Told only where no declared value and no missing statement explains the hang: those have rules of their own.
+    """
     protocol = verdict.protocol
     spec = protocol.spec
     for fault in verdict.faults:

@@ -12,7 +12,23 @@ from gemmspec.rules.rule import Finding, proof_rule
 
 @proof_rule("GS111", "initial-phase")
 def initial_phase(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    The parity that the waiters of a barrier start with. Whoever waits for data starts on phase 0, whoever waits for
+    room starts on phase 1.
+
+    ## Why it matters
+    An mbarrier starts in phase 0, which is not complete: a wait on parity 0 blocks, a wait on parity 1 passes at
+    once (PTX ISA, `mbarrier.try_wait`). At the start every slot is free and none is filled, so a producer that
+    starts on 0 waits for a release that can't come, and a consumer that starts on 1 reads what nobody wrote.
+
+    ## On a GPU
+    A producer on phase 0 hangs in its first k tile. A consumer on phase 1 gives garbage in the first `stages` k
+    tiles of each cluster, or in all of them.
+
+    ## Limits
+    A phase that differs from the derived one and harms nothing is not reported.
+    """
     for m, blame in blamed(verdict, Declared.PHASE):
         plan = m.plan
         waiter = plan.barrier.waiters[0].value

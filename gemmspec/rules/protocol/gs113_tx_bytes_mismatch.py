@@ -14,7 +14,21 @@ from gemmspec.rules.rule import Finding, proof_rule
 
 @proof_rule("GS113", "tx-bytes-mismatch")
 def tx_bytes_mismatch(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    The bytes that an `expect` states against those that the loads land on the barrier in one phase: every operand,
+    every consumer's A, and in a pair those of both CTAs.
+
+    ## Why it matters
+    A phase completes when arrivals and bytes are both used up (PTX ISA, `mbarrier` phase completion). With too many
+    bytes expected it never does; with too few it can complete when the first loads have landed, before the rest.
+
+    ## On a GPU
+    Too many: a hang on the first use. Too few: wrong tiles when one operand's load is late, and then a hang.
+
+    ## Limits
+    Leave the number out: it is derived, and follows block, types and cluster.
+    """
     protocol = verdict.protocol
     for m, blame in blamed(verdict, Declared.BYTES):
         loads = [s for p in protocol.programs for s in p.walk() if isinstance(s, Load) and s.barrier == m.plan.name]

@@ -13,7 +13,22 @@ from gemmspec.rules.rule import Finding, proof_rule
 
 @proof_rule("GS114", "multicast-mask-mismatch")
 def multicast_mask_mismatch(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    The CTAs that a commit or a release reaches, against those that wait for it. A mask has one bit for each rank of
+    the cluster.
+
+    ## Why it matters
+    Each CTA waits on its own copy of a barrier. In a pair one CTA issues the MMA, but both producers and both
+    epilogues wait: a commit that reaches CTA 0 alone leaves CTA 1 behind. In larger clusters a constant mask
+    reaches the wrong pair.
+
+    ## On a GPU
+    A hang after the first `stages` k tiles, in the CTA that was left out.
+
+    ## Limits
+    A mask that reaches more CTAs than wait is not reported if it harms nothing.
+    """
     spec = verdict.protocol.spec
     for m, blame in blamed(verdict, Declared.MULTICAST):
         masks = m.plan.derived_targets.masks

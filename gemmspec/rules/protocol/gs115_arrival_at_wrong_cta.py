@@ -13,7 +13,20 @@ from gemmspec.vocabulary import Group
 
 @proof_rule("GS115", "arrival-at-wrong-cta")
 def arrival_at_wrong_cta(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    The CTA whose barrier arrivals land on (`at`), against the CTA in which the waiter runs.
+
+    ## Why it matters
+    In a pair the MMA runs in the leader CTA alone. What the other CTA has to tell it (bytes landed, accumulator
+    read) must arrive on the leader's barrier; on its own copy nobody waits.
+
+    ## On a GPU
+    A hang: at once for the loads, at the second tile for the accumulator.
+
+    ## Limits
+    Reported where it leads to a fault; leave `at` out and it is derived.
+    """
     spec = verdict.protocol.spec
     for m, blame in blamed(verdict, Declared.AT):
         derived = m.plan.derived_targets

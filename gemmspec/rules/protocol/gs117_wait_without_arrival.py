@@ -15,7 +15,19 @@ from gemmspec.vocabulary import Via
 
 @proof_rule("GS117", "wait-without-arrival")
 def wait_without_arrival(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That for every barrier that is waited for, some program arrives on it.
+
+    ## Why it matters
+    A wait that nobody answers blocks for good, once the phases that a fresh barrier lets pass are used up.
+
+    ## On a GPU
+    A hang: at the first use, or after the ring has gone round once.
+
+    ## Limits
+    Who arrives too rarely is another rule's business: `trip-counts-disagree`, `arrival-count-mismatch`.
+    """
     protocol = verdict.protocol
     for gap, blame in lacking(verdict, Lack.ARRIVAL):
         name, source = gap.plan.name, gap.role

@@ -11,9 +11,22 @@ from gemmspec.rules.rule import Finding, spec_rule
 from gemmspec.vocabulary import RoleKind, Via
 
 
-@spec_rule("GS119", "impossible-arrival")
+@spec_rule("GS119", "impossible-arrival", essential=True)
 def impossible_arrival(spec: Spec) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That a barrier's `via` is something that its source role can do.
+
+    ## Why it matters
+    Bytes are counted by bulk loads, which only a tma role issues. A `tcgen05.commit` tracks the multiplies of the
+    thread that issues it, which only an mma role has. Plain arrivals every role can make.
+
+    ## On a GPU
+    There is no such kernel: nothing can be generated.
+
+    ## Limits
+    Leave `via` out and it follows from what the source does.
+    """
     for barrier in spec.barriers:
         if barrier.via is None:
             continue

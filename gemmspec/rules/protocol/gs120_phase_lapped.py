@@ -13,7 +13,22 @@ from gemmspec.rules.rule import Finding, proof_rule
 
 @proof_rule("GS120", "phase-lapped")
 def phase_lapped(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That between the start of a wait and its end a barrier can complete at most one phase, and that a waiter is
+    never a phase ahead of its barrier.
+
+    ## Why it matters
+    A parity wait tells odd from even, nothing more. If two phases can complete while one role looks, it finds the
+    old parity again and blocks for a phase that has long passed; if it looks too early, the phase before lets it
+    through.
+
+    ## On a GPU
+    Rare hangs or rare wrong tiles, that come and go with clocks, K and what else runs.
+
+    ## Limits
+    Told only where no missing wait, declared value or memory hazard explains it.
+    """
     protocol = verdict.protocol
     spec = protocol.spec
     for fault in verdict.faults:

@@ -11,7 +11,21 @@ from gemmspec.rules.rule import Finding, protocol_rule
 
 @protocol_rule("GS121", "sync-in-role")
 def sync_in_role(protocol: Protocol) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That no program contains a sync which some of the threads that it waits for can't reach: `sync cta` and `sync
+    cluster` in any role, `sync warpgroup` in a role that runs as one thread.
+
+    ## Why it matters
+    The other roles are in their own loops and never come. (`__syncthreads` and `barrier.cluster` count threads, not
+    roles.)
+
+    ## On a GPU
+    A hang at the first tile.
+
+    ## Limits
+    The syncs around the roles, after initialisation and before exit, are placed by the generator.
+    """
     for program in protocol.programs:
         role = program.role.name
         for s in program.walk():

@@ -13,7 +13,20 @@ from gemmspec.rules.rule import Finding, proof_rule
 
 @proof_rule("GS122", "ring-slots-differ")
 def ring_slots_differ(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That a barrier which guards the stages has as many slots as there are stages, where another number does harm.
+
+    ## Why it matters
+    Slot and parity follow from the number of slots. With more slots than stages a stage is refilled before its own
+    slot says that it is free.
+
+    ## On a GPU
+    Wrong tiles from the first time that the ring goes round.
+
+    ## Limits
+    Fewer slots than stages only waste memory, and are not reported.
+    """
     stages = verdict.protocol.spec.stages
     for gap, blame in lacking(verdict, Lack.SLOTS):
         slots, depth = gap.counts

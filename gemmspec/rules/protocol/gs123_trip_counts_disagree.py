@@ -16,7 +16,21 @@ from gemmspec.vocabulary import LoopKind
 
 @proof_rule("GS123", "trip-counts-disagree")
 def trip_counts_disagree(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That the roles on both sides of a barrier use it equally often in a tile, as a formula in the number of k tiles.
+
+    ## Why it matters
+    Each tile that one side is short, the two drift apart by that much. The state of a ring is carried from tile to
+    tile, so nothing ever brings them together again.
+
+    ## On a GPU
+    The first tile may be right. Later ones are wrong, and in the end the side that runs longer waits for ever.
+
+    ## Limits
+    A fixed number of iterations that happens to equal the number of k tiles for one K is reported, too: the proof
+    is for every K.
+    """
     spec = verdict.protocol.spec
     for gap, blame in lacking(verdict, Lack.TRIPS):
         source, waiter = gap.plan.barrier.sources[0].value, gap.plan.barrier.waiters[0].value

@@ -13,7 +13,20 @@ from gemmspec.rules.rule import Finding, proof_rule
 
 @proof_rule("GS124", "arrival-in-wrong-phase")
 def arrival_in_wrong_phase(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That an arrival can't come before the previous phase of its barrier is complete.
+
+    ## Why it matters
+    An mbarrier counts arrivals, not who makes them. If one source can arrive a second time before another has
+    arrived once, the phase completes without the other.
+
+    ## On a GPU
+    Rare wrong tiles; then a hang, when an arrival is missing at the end.
+
+    ## Limits
+    Told only where no missing wait, declared value or memory hazard explains it.
+    """
     protocol = verdict.protocol
     spec = protocol.spec
     for fault in verdict.faults:

@@ -14,7 +14,21 @@ from gemmspec.rules.rule import Finding, proof_rule
 
 @proof_rule("GS125", "use-without-wait")
 def use_without_wait(verdict: Verdict) -> Iterator[Finding]:
-    """TODO"""
+    """
+    ## What it checks
+    That a role which a barrier names as its waiter waits for it, where it needs what the barrier says.
+
+    ## Why it matters
+    Without the wait nothing orders what the role does after what the other side did: a stage is multiplied before
+    it is loaded, or loaded while it is still multiplied.
+
+    ## On a GPU
+    Wrong tiles, and since nothing holds the role back, a barrier may then be completed twice during another role's
+    wait: a hang.
+
+    ## Limits
+    A wait that is there but comes too late is told as the memory hazard that it leads to.
+    """
     protocol = verdict.protocol
     for gap, blame in lacking(verdict, Lack.WAIT):
         fault = blame.fault
