@@ -1,0 +1,349 @@
+"""Protocol -> the text of a TIRx module. Generates text only: TVM is not imported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gemmspec.lower.kernel import DTYPES, Constant, Kernel
+from gemmspec.lower.ranks import PLACES, RANK
+from gemmspec.lower.roles import RoleText
+from gemmspec.lower.words import product
+from gemmspec.lower.writer import WIDTH, Block, Call, uses
+from gemmspec.model.spec import WARPGROUP_THREADS, Role
+from gemmspec.protocol.program import Protocol
+from gemmspec.vocabulary import DType
+
+_FIRST_WARP = "(wg_id == 0) & (warp_id == 0)"
+
+
+@dataclass(frozen=True, slots=True)
+class TirxModule:
+    """A Python module in TIRx: its function `name` takes the sizes that are known and returns the PrimFunc.
+
+    `sizes`: names of the function's parameters, in order. `kernel`: the name of the spec.
+    """
+
+    name: str
+    kernel: str
+    sizes: tuple[str, ...]
+    source: str
+
+
+def lower(protocol: Protocol) -> TirxModule:
+    """Return the TIRx module of a Protocol."""
+    kernel = Kernel(protocol)
+    body = _body(kernel)
+    sizes = tuple(s for s in (kernel.m, kernel.n, kernel.k) if s not in kernel.dynamic)
+    function = Block(Call(f"def {kernel.name}", sizes, ":") if sizes else Call(f"def {kernel.name}():", ()))
+    text = "\n".join(body.lines(1))
+    constants = tuple(_used(kernel.constants, text))
+    for constant in constants:
+        line = f"{', '.join(constant.names)} = {constant.value}"
+        beside = f"{line}  # {constant.comment}"
+        if constant.comment and len(beside) + 4 > WIDTH:
+            function.line(f"# {constant.comment[0].upper()}{constant.comment[1:]}.")
+        function.line(beside if constant.comment and len(beside) + 4 <= WIDTH else line)
+    function.line("")
+    _tables(kernel, text, function)
+    function.items.append(body)
+    function.line("")
+    function.line("return kernel")
+    code = "\n".join(function.lines())
+    header = "\n".join((*_docstring(kernel), "", *_imports(code), "", ""))
+    return TirxModule(kernel.name, kernel.spec.name, sizes, f"{header}\n{code}\n")
+
+
+def _docstring(kernel: Kernel) -> Iterator[str]:
+    spec, t = kernel.spec, kernel.tiling
+    gemm = spec.gemm
+    product_ = (
+        f"{kernel.d}[{kernel.m}, {kernel.n}] {gemm.d.value.value} = {kernel.a}[{kernel.m}, {kernel.k}] "
+        f"{gemm.a.value.value} @ {kernel.b}[{kernel.n}, {kernel.k}]^T {gemm.b.value.value}"
+    )
+    yield f'"""{kernel.name}: {product_}, accumulated in f32, for {spec.target.name}.'
+    yield ""
+    who = "A CTA" if spec.cluster.size == 1 else "A pair of CTAs" if spec.paired and spec.cluster.size == 2 else (
+        f"A cluster of {spec.cluster.m} x {spec.cluster.n} CTAs"
+    )  # fmt: skip
+    yield f"{who} computes {t.tile_m} x {t.tile_n} of {kernel.d} at a time. Made by gemmspec; stands alone."
+    yield '"""'
+
+
+def _imports(code: str) -> Iterator[str]:
+    pipeline = [n for n in ("MBarrier", "PipelineState", "TCGen05Bar", "TMABar") if uses(code, n)]
+    layout = [n for n in ("S", "TCol", "TileLayout", "TLane", "tid_in_wg") if uses(code, n)]
+    cuda = "tvm.backend.cuda"
+    if pipeline:
+        yield f"from {cuda}.lang.pipeline import {', '.join(pipeline)}"
+    yield f"from {cuda}.lang.tile_scheduler import ClusterPersistentScheduler2D"
+    if uses(code, "smem_desc_add_16B_offset"):
+        yield f"from {cuda}.tile_primitive.common import smem_desc_add_16B_offset"
+    if uses(code, "SwizzleMode"):
+        yield f"from {cuda}.tile_primitive.tma_utils import SwizzleMode"
+    yield "from tvm.script import tirx as T"
+    yield "from tvm.script.tirx import tile as Tx"
+    if layout:
+        yield f"from tvm.tirx.layout import {', '.join(layout)}"
+
+
+def _used(constants: tuple[Constant, ...], text: str) -> Iterator[Constant]:
+    """Yield the constants that the text, or a later constant, uses."""
+    kept: list[Constant] = []
+    for constant in reversed(constants):
+        if any(uses(text, name) for name in constant.names):
+            kept.append(constant)
+            text += f"\n{constant.value}"
+    yield from reversed(kept)
+
+
+def _tables(kernel: Kernel, text: str, function: Block) -> None:
+    """Write the options and layouts that the kernel names."""
+    options = {"dispatch": f'"{kernel.dispatch}"'}
+    if kernel.spec.paired:
+        options["cta_group"] = "CTA_GROUP"
+    options["tensormap_l2_promotion"] = '"L2::128B"'
+    if uses(text, "load"):
+        function.line("load = {")
+        for name, value in options.items():
+            function.line(f'    "{name}": {value},')
+        function.line("}")
+    if uses(text, "row_per_thread"):
+        function.line("row_per_thread = TileLayout(S[(128, CHUNK_N) : (1 @ tid_in_wg, 1)])")
+    if uses(text, "fragment"):
+        function.line("# Rows and columns of a thread's registers, as wgmma leaves them.")
+        function.line("fragment = TileLayout(")
+        function.line("    S[")
+        function.line("        (4, 2, 8, CHUNK_N // 8, 4, 2) : (")
+        function.line("            32 @ tid_in_wg,")
+        for part in ("2", "4 @ tid_in_wg", "4", "1 @ tid_in_wg", "1"):
+            function.line(f"            {part},")
+        function.line("        )")
+        function.line("    ]")
+        function.line(")")
+    function.line("")
+
+
+def _body(kernel: Kernel) -> Block:
+    """Return the decorated PrimFunc."""
+    roles = [RoleText(kernel, p) for p in kernel.protocol.programs]
+    warpgroups = max(p.role.placement.warpgroups[1] for p in kernel.protocol.programs) + 1
+    placed = Block()
+    for number, role in enumerate(roles):
+        placed.line("")
+        placed.line(f"# Role {role.role.name}: {_where(role.role)}.")
+        place = role.place(warpgroups)
+        role.write(placed.block(f"{'elif' if number else 'if'} {place or 'T.bool(True)'}"))
+    outer = Block()
+    outer.line("@T.prim_func")
+    body = outer.call_block(_signature(kernel))
+    _sizes(kernel, body)
+    body.line("T.device_entry()")
+    registers = _registers(kernel, warpgroups)
+    if registers.items:
+        body.line('T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1})')
+    later = Block()
+    _memory(kernel, later)
+    _initialise(kernel, later)
+    for view, expression in kernel.views.items():
+        later.line(f"{view} = {expression}")
+    if later.items[-1] != "":
+        later.line("")
+    _schedule(kernel, later)
+    later.items.extend(registers.items)
+    later.items.extend(placed.items)
+    _finish(kernel, later)
+    _ids(kernel, warpgroups, "\n".join(later.lines()), body)
+    body.items.extend(later.items)
+    return outer
+
+
+def _signature(kernel: Kernel) -> Call:
+    gemm = kernel.spec.gemm
+    if kernel.dynamic:
+        return Call("def kernel", ("a: T.handle", "b: T.handle", "d: T.handle"), ":")
+    tensors = (
+        (kernel.a, kernel.m, kernel.k, gemm.a.value),
+        (kernel.b, kernel.n, kernel.k, gemm.b.value),
+        (kernel.d, kernel.m, kernel.n, gemm.d.value),
+    )
+    return Call("def kernel", tuple(f'{n}: T.Buffer(({r}, {c}), "{DTYPES[t]}")' for n, r, c, t in tensors), ":")
+
+
+def _sizes(kernel: Kernel, body: Block) -> None:
+    """Bind what is known at run time only."""
+    if not kernel.dynamic:
+        return
+    gemm = kernel.spec.gemm
+    for size in kernel.dynamic:
+        body.line(f"{size} = T.int32()")
+    for handle, name, rows, columns, dtype in (
+        ("a", kernel.a, kernel.m, kernel.k, gemm.a.value),
+        ("b", kernel.b, kernel.n, kernel.k, gemm.b.value),
+        ("d", kernel.d, kernel.m, kernel.n, gemm.d.value),
+    ):
+        body.line(f'{name} = T.match_buffer({handle}, ({rows}, {columns}), "{DTYPES[dtype]}")')
+    for name, size, tile in (
+        ("M_TILES", kernel.m, kernel.tile_m),
+        ("N_TILES", kernel.n, kernel.tile_n),
+        ("K_TILES", kernel.k, "BLK_K"),
+    ):
+        if size in kernel.dynamic:
+            body.line(f"{name} = T.meta_var(T.truncdiv({size} + {tile} - 1, {tile}))")
+
+
+def _ids(kernel: Kernel, warpgroups: int, text: str, body: Block) -> None:
+    size = kernel.spec.cluster.size
+    body.line("bx = T.cta_id([CTAS])")
+    ids = (
+        (RANK, "T.cta_id_in_cluster([CLUSTER])" if size > 1 else ""),
+        ("wg_id", f"T.warpgroup_id([{warpgroups}])"),
+        ("warp_id", "T.warp_id_in_wg([4])"),
+        ("lane_id", "T.lane_id([32])"),
+    )
+    for name, value in ids:
+        if value and (uses(text, name) or name in (RANK, "wg_id")):
+            body.line(f"{name} = {value}")
+        if name == RANK:
+            for place, formula in PLACES.items():
+                if uses(text, place):
+                    body.line(f"{place} = T.meta_var({formula})")
+
+
+def _memory(kernel: Kernel, body: Block) -> None:
+    """Lay out shared memory, in the order of the Protocol's map."""
+    spec, t = kernel.spec, kernel.tiling
+    body.line("")
+    body.line("# Shared memory.")
+    body.line("pool = T.SMEMPool()")
+    if spec.target.has_tmem:
+        body.line('tmem_addr = pool.alloc((1,), "uint32")')
+    for plan in kernel.protocol.barriers:
+        body.line(f"{kernel.barriers[plan.name]} = {kernel.barrier_class(plan)}(pool, {kernel.slots(plan)})")
+    stages = kernel.count(t.stages, "STAGES")
+    consumers = kernel.consumers
+    a_rows = (product(consumers, "BLK_M"),) if kernel.merged else (consumers, "BLK_M")
+    d = (str(t.writers) if t.writers != t.consumers else consumers, kernel.count(t.buffers, "BUFS"))
+    for name, dims, dtype, columns in (
+        (kernel.a_smem, (stages, *a_rows, "BLK_K"), spec.gemm.a.value, t.block_k),
+        (kernel.b_smem, (stages, "BLK_N", "BLK_K"), spec.gemm.b.value, t.block_k),
+        (kernel.d_smem, (*d, "BLK_M", "CHUNK_N"), spec.gemm.d.value, t.chunk),
+    ):
+        kept = [dim for dim in dims if dim != "1"]
+        swizzle = _swizzle(dtype, columns)
+        body.call(
+            f"{name} = pool.alloc_tcgen05_mma_AB",
+            f"({', '.join(kept)})",
+            f'"{DTYPES[dtype]}"',
+            *([f"swizzle_mode=SwizzleMode.{swizzle}"] if swizzle else []),
+        )
+    body.line("pool.commit()")
+
+
+def _swizzle(dtype: DType, columns: int) -> str | None:
+    """Return the swizzle that a row takes; None is the widest, of 128 bytes."""
+    row = columns * dtype.bytes
+    return None if row % 128 == 0 else "SWIZZLE_64B_ATOM" if row % 64 == 0 else "SWIZZLE_32B_ATOM"
+
+
+def _initialise(kernel: Kernel, body: Block) -> None:
+    """Initialise barriers and tensor memory, and make them known to all who use them."""
+    spec, cluster = kernel.spec, kernel.protocol.start_sync == "cluster"
+    tmem = spec.target.has_tmem
+    what = "Barriers and tensor memory" if tmem else "Barriers"
+    whole = "cluster" if cluster else "CTA"
+    body.line("")
+    body.line(f"# {what}, made known to the whole {whole} before anyone uses them.")
+    for plan in kernel.protocol.barriers:
+        body.line(f"{kernel.barriers[plan.name]}.init({kernel.arrivals(plan)})")
+    if tmem:
+        alloc = body.block(f"if {_FIRST_WARP}")
+        group = f"cta_group::{spec.pair}.sync.aligned"
+        alloc.call(
+            f'T.ptx["tcgen05.alloc.{group}.shared::cta.b32"]', "T.address_of(tmem_addr[0])", "T.uint32(TMEM_COLS)"
+        )
+        alloc.line(f'T.ptx["tcgen05.relinquish_alloc_permit.{group}"]()')
+    body.line("T.ptx.fence.mbarrier_init.release.cluster()")
+    sync = "T.cuda.cluster_sync()" if cluster else "T.cuda.cta_sync()"
+    if not tmem:
+        body.line(sync)
+        body.line("")
+        return
+    body.line("T.ptx.tcgen05.fence__before_thread_sync()")
+    body.line(sync)
+    body.line("T.ptx.tcgen05.fence__after_thread_sync()")
+    body.line("")
+    body.line("# All columns are this CTA's, so the allocation starts at column 0.")
+    layout = "layout=TileLayout(S[(128, TMEM_COLS) : (1 @ TLane, 1 @ TCol)])"
+    body.call("tmem = T.decl_buffer", "(128, TMEM_COLS)", '"float32"', 'scope="tmem"', "allocated_addr=0", layout)
+
+
+def _schedule(kernel: Kernel, body: Block) -> None:
+    clustered = kernel.spec.cluster.size > 1
+    body.call(
+        "tiles = ClusterPersistentScheduler2D",
+        '"tiles"',
+        "num_m_tiles=M_TILES",
+        "num_n_tiles=N_TILES",
+        f"num_clusters={'CTAS // CLUSTER' if clustered else 'CTAS'}",
+        f"l2_group_size={kernel.tiling.group}",
+    )
+    body.line(f"tiles.init({'bx // CLUSTER' if clustered else 'bx'})")
+
+
+def _registers(kernel: Kernel, warpgroups: int) -> Block:
+    """Return the requests for registers of the warpgroups whose roles state a number."""
+    target = kernel.spec.target
+    asked: dict[int, int] = {}
+    for role in kernel.spec.roles:
+        if role.registers is not None:
+            for group in range(role.placement.warpgroups[0], role.placement.warpgroups[1] + 1):
+                asked[group] = role.registers.value
+    # What a thread has at launch under the launch bound: an equal share, in units of 8.
+    share = min(target.registers // (warpgroups * WARPGROUP_THREADS) // 8 * 8, target.max_registers)
+    block = Block()
+    if not asked:
+        return block
+    block.line("")
+    block.line("# Registers of a thread, by warpgroup.")
+    numbers = sorted(set(asked.values()))
+    for place, number in enumerate(numbers):
+        groups = sorted(g for g, n in asked.items() if n == number)
+        last = place == len(numbers) - 1 and len(asked) == warpgroups and place > 0
+        where = " | ".join(f"(wg_id == {g})" for g in groups) if len(groups) > 1 else f"wg_id == {groups[0]}"
+        body = block.block("else" if last else f"{'elif' if place else 'if'} {where}")
+        change = "inc" if number > share else "dec"
+        body.line(f"T.ptx.setmaxnreg.{change}.sync.aligned.u32({number})")
+    return block
+
+
+def _finish(kernel: Kernel, body: Block) -> None:
+    """Wait for the peers, and free tensor memory, by one warp."""
+    match kernel.protocol.end_sync:
+        case "cluster":
+            body.line("")
+            body.line("# No CTA leaves while its peers may still reach into it.")
+            body.line("T.cuda.cluster_sync()")
+        case "cta":
+            body.line("")
+            body.line("# Tensor memory is freed after its last use.")
+            body.line("T.cuda.cta_sync()")
+        case _:
+            pass
+    if kernel.spec.target.has_tmem:
+        free = body.block(f"if {_FIRST_WARP}")
+        form = f"tcgen05.dealloc.cta_group::{kernel.spec.pair}.sync.aligned.b32"
+        free.call(f'T.ptx["{form}"]', "tmem_addr[0]", "T.uint32(TMEM_COLS)")
+
+
+def _where(role: Role) -> str:
+    """Return what a role does and where it runs, in the language's words."""
+    groups, warps = role.placement.warpgroups, role.placement.warps
+
+    def range_(word: str, bounds: tuple[int, int]) -> str:
+        low, high = bounds
+        return f"{word} {low}" if low == high else f"{word}s {low}..{high}"
+
+    kinds = ", ".join(kind.value for kind in role.kinds)
+    place = range_("warpgroup", groups) + (f" {range_('warp', warps)}" if warps else "")
+    return f"{kinds}, on {place}"

@@ -1,0 +1,324 @@
+"""One role: its condition, its cursors, and its program, statement by statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from gemmspec.lower.copies import load, store_issue
+from gemmspec.lower.kernel import Kernel, fixed, runs_in
+from gemmspec.lower.ranks import RANK
+from gemmspec.lower.scope import Cursors, Inside, Scope
+from gemmspec.lower.tensor import Blackwell, Hopper
+from gemmspec.lower.words import bare, both, product, total
+from gemmspec.lower.writer import Block
+from gemmspec.model.spec import Role
+from gemmspec.protocol.derive import expects_in
+from gemmspec.protocol.program import (
+    AccRead,
+    AccReadWait,
+    Action,
+    Arrive,
+    BlockSync,
+    Branch,
+    Commit,
+    Expect,
+    FenceSide,
+    Load,
+    Loop,
+    Mma,
+    Program,
+    ProxyFence,
+    Retire,
+    Slot,
+    Statement,
+    StoreCommit,
+    StoreIssue,
+    StoreWait,
+    StoreWrite,
+    Targets,
+    TcgenFence,
+    Wait,
+    WarpgroupSync,
+)
+from gemmspec.protocol.tile import base_of
+from gemmspec.vocabulary import LoopKind, RoleKind
+
+ONE_THREAD = "(warp_id == 0) & (lane_id == 0)"
+
+
+class RoleText:
+    """Writes one program."""
+
+    def __init__(self, kernel: Kernel, program: Program) -> None:
+        self.kernel, self.program, self.role = kernel, program, program.role
+        self.ranks = runs_in(kernel, program)
+        self.cursors = Cursors(kernel, program)
+        self.me = _instance(self.role, program)
+        self.consumer = base_of(kernel.spec, self.role, RoleKind.MMA)
+        # The accumulator that an epilogue instance stores is that of the consumer with its number.
+        reads = self.consumer if self.role.does(RoleKind.MMA) else base_of(kernel.spec, self.role, RoleKind.EPILOGUE)
+        self.held = total(self.me, str(reads))
+        """The consumer whose chunk is in the registers."""
+        self.tensor = (Blackwell if kernel.spec.target.has_tmem else Hopper)(self)
+
+    def write(self, block: Block) -> None:
+        """Write the program into the block of its role."""
+        block.first.extend(self.cursors.declarations())
+        self.tensor.declare(block)
+        scope = Scope(block)
+        body = block.block("if T.cuda.elect_sync()") if self.program.threads == 1 else block
+        self._statements(self.program.body, body, scope)
+
+    def place(self, warpgroups: int) -> str:
+        """Return the condition that a thread belongs to the role, in a CTA of so many warpgroups."""
+        kernel, placement = self.kernel, self.role.placement
+        groups = _within("wg_id", placement.warpgroups, warpgroups - 1, lambda n: kernel.instances(self.role, n))
+        if placement.warps is not None:
+            warps = _within("warp_id", placement.warps, 3, lambda n: kernel.instances(self.role, n))
+        else:
+            warps = "warp_id == 0" if self.program.threads == 1 else None
+        leaders = kernel.ranks.where(self.ranks.ranks) if self.program.leader_only else None
+        return both(groups, warps, leaders)
+
+    # -- statements --------------------------------------------------------------------------------------------
+
+    def _statements(self, body: tuple[Statement, ...], block: Block, scope: Scope) -> None:
+        """Write statements; those of one thread in a row share their condition."""
+        alone: Block | None = None
+        rest = list(body)
+        while rest:
+            statement = rest.pop(0)
+            if self.program.threads > 1 and self._by_one_thread(statement):
+                alone = alone or block.block(f"if {ONE_THREAD}")
+            else:
+                alone = None
+            if isinstance(statement, Load):
+                alike = [statement]
+                while rest and _continues(alike[-1], rest[0]):
+                    alike.append(rest.pop(0))  # pyright: ignore[reportArgumentType]
+                load(self, alike, alone or block, scope)
+            else:
+                self._statement(statement, alone or block, scope)
+
+    def _by_one_thread(self, statement: Statement) -> bool:
+        """Say whether one thread of a warpgroup acts for all."""
+        match statement:
+            case Load() | Expect() | Commit() | StoreIssue() | StoreCommit() | StoreWait():
+                return True
+            case Mma():
+                return self.kernel.spec.target.has_tmem
+            case Arrive(threads=threads):
+                return threads == 1 and self._one_target(statement)
+            case _:
+                return False
+
+    def _statement(self, statement: Statement, block: Block, scope: Scope) -> None:
+        match statement:
+            case Loop():
+                self._loop(statement, block, scope)
+            case Branch():
+                self._statements(statement.body, block.block(f"if {self._condition(statement, scope)}"), scope)
+            case action:
+                self._action(action, block, scope)
+
+    def _loop(self, loop: Loop, block: Block, scope: Scope) -> None:
+        index, trips = self._index(loop, scope), self._trips(loop)
+        match loop.kind:
+            case LoopKind.TILE:
+                body = block.block("while tiles.valid()")
+            case LoopKind.K:
+                body = block.block(f"for {index} in range({trips})")
+            case LoopKind.CHUNK if trips == "1":
+                body, index = block, "0"
+            case LoopKind.CHUNK:
+                body = block.block(f"for {index} in T.unroll({trips})")
+            case LoopKind.FIXED:
+                body = block.block(f"for {index} in range({trips})")
+            case _:
+                assert_never(loop.kind)
+        self._statements(loop.body, body, scope.enter(Inside(loop.kind, index, trips, body)))
+        for advance in self.cursors.advances(loop):
+            body.line(advance)
+        if loop.kind is LoopKind.TILE:
+            body.line("tiles.next_tile()")
+
+    def _index(self, loop: Loop, scope: Scope) -> str:
+        match loop.kind:
+            case LoopKind.TILE:
+                return "tiles.tile_count"
+            case LoopKind.K:
+                return "k"
+            case LoopKind.CHUNK:
+                return "c"
+            case LoopKind.FIXED:
+                return scope.free_index()
+            case _:
+                assert_never(loop.kind)
+
+    def _trips(self, loop: Loop) -> str:
+        match loop.kind:
+            case LoopKind.TILE:
+                return ""
+            case LoopKind.K:
+                return "K_TILES" + (f" {'-' if loop.offset < 0 else '+'} {abs(loop.offset)}" if loop.offset else "")
+            case LoopKind.CHUNK:
+                return "CHUNKS" if loop.count == self.kernel.tiling.chunks > 1 else str(loop.count)
+            case LoopKind.FIXED:
+                return str(loop.count)
+            case _:
+                assert_never(loop.kind)
+
+    def _condition(self, branch: Branch, scope: Scope) -> str:
+        last = total(scope.trips(branch.kind), "0") + " - 1"
+        which = "0" if branch.which == "first" else last
+        return f"{scope.index(branch.kind)} {'==' if branch.equal else '!='} {which}"
+
+    def _action(self, action: Action, block: Block, scope: Scope) -> None:
+        match action:
+            case Wait():
+                slot = self.slot(action.barrier, action.slot, scope)
+                block.call(f"{self.kernel.barriers[action.barrier]}.wait", slot, self.cursors.parity(action))
+            case Arrive():
+                self._arrive(action, block, scope)
+            case Expect():
+                self._expect(action, block, scope)
+            case Commit():
+                self._commit(action, block, scope)
+            case Load():
+                load(self, [action], block, scope)
+            case StoreIssue():
+                store_issue(self, action, block, scope)
+            case Mma():
+                self.tensor.mma(action, block, scope)
+            case Retire():
+                block.line(f"T.ptx.wgmma.wait_group.sync.aligned({action.pending})")
+            case AccRead():
+                self.tensor.acc_read(action, block, scope)
+            case AccReadWait():
+                block.line("T.ptx.tcgen05.wait__ld.sync.aligned()")
+            case StoreWrite():
+                self.tensor.store_write(action, block, scope)
+            case StoreCommit():
+                block.line("T.ptx.cp.async_.bulk.commit_group()")
+            case StoreWait():
+                block.line(f"T.ptx.cp.async_.bulk.wait_group.read({action.pending})")
+            case ProxyFence():
+                block.line("T.ptx.fence.proxy.async_.shared__cta()")
+            case TcgenFence(side=side):
+                name = "before_thread_sync" if side is FenceSide.BEFORE else "after_thread_sync"
+                block.line(f"T.ptx.tcgen05.fence__{name}()")
+            case WarpgroupSync():
+                block.line(f"T.cuda.warpgroup_sync({self._named_barrier(action)})")
+            case BlockSync():
+                block.line(f"T.cuda.{action.scope}_sync()")
+            case _:
+                assert_never(action)
+
+    # -- barriers ----------------------------------------------------------------------------------------------
+
+    def slot(self, barrier: str, slot: Slot, scope: Scope) -> str:
+        """Return the slot of a barrier."""
+        plan = self.kernel.protocol.barrier(barrier)
+        return bare(total(
+            product(self.me, "0" if not slot.self_stride else self.kernel.stride(plan, slot.self_stride)),
+            product(self.cursors.position(slot, scope), self.kernel.stride(plan, slot.cursor_stride or 1)),
+            str(slot.const),
+        ))  # fmt: skip
+
+    def _one_target(self, arrive: Arrive) -> bool:
+        return all(arrive.targets.masks[r].bit_count() == 1 for r in self.ranks.ranks)
+
+    def _arrive(self, arrive: Arrive, block: Block, scope: Scope) -> None:
+        name, slot = self.kernel.barriers[arrive.barrier], self.slot(arrive.barrier, arrive.slot, scope)
+        if self._one_target(arrive):
+            block.call(f"{self.kernel.view(arrive.barrier, arrive.targets.masks)}.arrive", slot)
+            return
+        every = self._reaches_all(arrive.targets)
+        mask = "" if every else scope.name("peers", self.ranks.mask(arrive.targets.masks))
+        if self.program.threads > 1 and arrive.threads == 1:
+            # One thread a target: lane r tells CTA r.
+            chosen = "lane_id < CLUSTER" if every else f"({mask} >> lane_id) & 1 == 1"
+            block.block(f"if {both('warp_id == 0', chosen)}").call(f"{name}.arrive", slot, "remote=lane_id")
+            return
+        index = scope.free_index()
+        body = block.block(f"for {index} in T.unroll(CLUSTER)")
+        body = body if every else body.block(f"if ({mask} >> {index}) & 1 == 1")
+        body.call(f"{name}.arrive", slot, f"remote={index}")
+
+    def _reaches_all(self, targets: Targets) -> bool:
+        everyone = (1 << self.kernel.spec.cluster.size) - 1
+        return all(targets.masks[r] == everyone for r in self.ranks.ranks)
+
+    def _expect(self, expect: Expect, block: Block, scope: Scope) -> None:
+        plan = self.kernel.protocol.barrier(expect.barrier)
+        where = self.ranks.where(r for r in self.ranks.ranks if expects_in(plan, r))
+        slot, size = self.slot(expect.barrier, expect.slot, scope), self.kernel.bytes(expect.bytes)
+        body = block.block(f"if {where}") if where else block
+        body.call(f"{self.kernel.barriers[expect.barrier]}.arrive", slot, size)
+
+    def _commit(self, commit: Commit, block: Block, scope: Scope) -> None:
+        kernel, masks = self.kernel, commit.targets.masks
+        name, slot = kernel.barriers[commit.barrier], self.slot(commit.barrier, commit.slot, scope)
+        own = all(masks[r] == 1 << r for r in self.ranks.ranks)
+        group = ["cta_group=CTA_GROUP"] if kernel.spec.paired else []
+        mask = "" if own else scope.name("peers", self.ranks.mask(masks))
+        if kernel.barrier_class(kernel.protocol.barrier(commit.barrier)) == "TCGen05Bar":
+            if own:
+                block.call(f"{name}.arrive", slot, *group)
+                return
+            if any(masks[r].bit_count() > 1 for r in self.ranks.ranks):
+                block.call(f"{name}.arrive", slot, *group, f"cta_mask={mask}")
+                return
+        # What TCGen05Bar does not spell: a commit to one other CTA, or on a barrier with arrivals of other kinds.
+        form = f"tcgen05.commit.cta_group::{kernel.spec.pair}.mbarrier::arrive::one.shared::cluster"
+        many = [] if own else [f"T.uint16({mask})" if RANK not in mask else f'T.cast({mask}, "uint16")']
+        form += ".b64" if own else ".multicast::cluster.b64"
+        block.call(f'T.ptx["{form}"]', f"{name}.ptr_to([{slot}])", *many)
+
+    def _named_barrier(self, sync: WarpgroupSync) -> str:
+        first = self.role.placement.warpgroups[0]
+        if self.program.instances == 1:
+            return str(sync.barrier)
+        return total("wg_id", str(sync.barrier - first))
+
+    def part(self, slot: Slot, stride: int) -> str:
+        """Return `const + self` of a slot in units of `stride`."""
+        return fixed(slot, self.me, stride)
+
+
+def _instance(role: Role, program: Program) -> str:
+    """Return which instance of the role a thread belongs to."""
+    if program.instances == 1:
+        return "0"
+    placement = role.placement
+    name, first = ("warp_id", placement.warps[0]) if placement.warps else ("wg_id", placement.warpgroups[0])
+    return name if first == 0 else f"({name} - {first})"
+
+
+def _within(name: str, bounds: tuple[int, int], last: int, number: Callable[[int], str]) -> str | None:
+    """Return the condition that an id is in bounds; None where it always is."""
+    low, high = bounds
+    if (low, high) == (0, last):
+        return None
+    if low == high:
+        return f"{name} == {low}"
+    if low == 0:
+        return f"{name} < {number(high + 1)}"
+    if high == last:
+        return f"{name} >= {low}"
+    return f"({name} >= {low}) & ({name} <= {high})"
+
+
+def _continues(before: Load, after: Statement) -> bool:
+    """Say whether a load is that of the next consumer's A tile, and else the same."""
+    if not isinstance(after, Load) or after.first != before.first + before.count:
+        return False
+    step = after.slot.const - before.slot.const
+    same = ("operand", "count", "rows", "bytes", "parts", "barrier", "barrier_slot", "writes", "signals")
+    slots = ("self_stride", "cursor_stride", "cursor", "lag")
+    return (
+        step == before.count
+        and all(getattr(before, n) == getattr(after, n) for n in same)
+        and all(getattr(before.slot, n) == getattr(after.slot, n) for n in slots)
+    )
