@@ -35,6 +35,7 @@ from gemmspec.protocol.program import (
     Wait,
     WarpgroupSync,
 )
+from gemmspec.protocol.targets import Targets
 
 
 class Machine:
@@ -47,7 +48,7 @@ class Machine:
         self.stores = trips.stores
         self.memory = Memory(protocol, self.agents, trips.k, self.faults)
         self.plans = {b.name: b for b in protocol.barriers}
-        ctas = protocol.spec.cluster.size
+        self.ctas = ctas = protocol.spec.cluster.size
         streams = give_streams(self.agents)
         self.cells: dict[str, list[list[Cell]]] = {}
         for plan in protocol.barriers:
@@ -173,6 +174,16 @@ class Machine:
         slots = self.cells[barrier][cta]
         return slots[slot % len(slots)]
 
+    def _inside(
+        self, agent: Agent, step: Step, barrier: str, targets: Targets, cta: int | None = None
+    ) -> tuple[int, ...]:
+        """Return the ranks that an agent (or CTA `cta`) reaches, if the cluster has them all."""
+        reached = targets.of(agent.cta if cta is None else cta)
+        if not reached or reached[-1] < self.ctas:
+            return reached
+        self.faults.add(Kind.UNINITIALISED, agent, step, None, barrier, "outside the cluster")
+        return tuple(r for r in reached if r < self.ctas)
+
     def _wait(self, agent: Agent, step: Step, wait: Wait) -> bool:
         cell = self._cell(wait.barrier, agent.cta, agent.slot(wait.slot))
         needed = agent.wraps(wait.slot) + 1 - wait.phase
@@ -205,7 +216,7 @@ class Machine:
             self.faults.add(Kind.NOT_VISIBLE, agent, step, None, arrive.barrier, "one thread for all")
         entry = Entry(agent.index, agent.clock[agent.index], agent, step, agent.tile)
         slot = agent.slot(arrive.slot)
-        for cta in arrive.targets.of(agent.cta):
+        for cta in self._inside(agent, step, arrive.barrier, arrive.targets):
             self._arrive_at(self._cell(arrive.barrier, cta, slot), arrive.threads, entry)
         self._release(agent)
 
@@ -217,7 +228,7 @@ class Machine:
         agent.version += 1
         entry = Entry(stream if stream >= 0 else agent.index, agent.mmas, agent, step, agent.tile)
         slot = agent.slot(commit.slot)
-        for cta in commit.targets.of(agent.cta):
+        for cta in self._inside(agent, step, commit.barrier, commit.targets):
             self._arrive_at(self._cell(commit.barrier, cta, slot), 1, entry)
         if stream >= 0:
             agent.clock[stream] = known
@@ -225,8 +236,8 @@ class Machine:
 
     def _load(self, agent: Agent, step: Step, load: Load) -> None:
         slot = agent.slot(load.barrier_slot)
-        for written in load.writes.of(agent.cta):
-            for signalled in load.signals.of(written):
+        for written in self._inside(agent, step, load.barrier, load.writes):
+            for signalled in self._inside(agent, step, load.barrier, load.signals, written):
                 cell = self._cell(load.barrier, signalled, slot)
                 self._belongs(cell, agent, step)
                 cell.landed = entry = self.memory.load(agent, step, load, written, cell)

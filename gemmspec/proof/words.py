@@ -100,6 +100,8 @@ def effect(protocol: Protocol, fault: Fault) -> str:
             return (
                 f"a CTA may end while what {actor} started on {place} is in flight: a fault, or a next kernel's garbage"
             )
+        case Kind.UNINITIALISED if fault.detail:
+            return f"{actor} reaches {place} in a CTA that the cluster does not have: an illegal address"
         case Kind.UNINITIALISED:
             return f"{actor} may reach {place} in a CTA that has not initialised it yet: a lost arrival, and a hang"
 
