@@ -8,7 +8,7 @@ from gemmspec.model.spec import Spec
 from gemmspec.rules.rule import Finding, spec_rule
 
 
-@spec_rule("GS308", "cluster-size")
+@spec_rule("GS308", "cluster-size", essential=True)
 def cluster_size(spec: Spec) -> Iterator[Finding]:
     """
     ## What it checks
