@@ -110,7 +110,7 @@ def _unexpected(tables: Tables, place: Place) -> Diagnostic:
 def _wanted(tables: Tables, expected: frozenset[str]) -> list[str]:
     """Return the expected terminals in words, the most telling first."""
     left = set(expected) - {BROKEN, BROKEN_PROPERTY}
-    if len(left) > 2:
+    if NUMBER in left or len(left) > 2:
         left -= {"+", "-"}  # allowed nearly everywhere, and never the answer
     if NEWLINE in left:
         left -= _ENDS

@@ -6,7 +6,8 @@ A node keeps the span of each word that a diagnostic may have to point at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from typing import cast
 
 from gemmspec.source import Span
 
@@ -273,3 +274,14 @@ class SpecNode:
 
     items: tuple[ItemNode, ...]
     unread: frozenset[str] = frozenset()
+
+
+def without_spans(node: object) -> object:
+    """Return what a node says as nested tuples, without where it stands: equal where two texts mean the same."""
+    if isinstance(node, Span):
+        return None
+    if isinstance(node, tuple):
+        return tuple(without_spans(part) for part in cast("tuple[object, ...]", node))
+    if is_dataclass(node):
+        return type(node).__name__, *(without_spans(getattr(node, field.name)) for field in fields(node))
+    return node

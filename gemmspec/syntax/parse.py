@@ -17,17 +17,17 @@ from gemmspec.source import SourceFile, Span
 from gemmspec.syntax.build import BUILDERS, parse_number
 from gemmspec.syntax.explain import Place, explain
 from gemmspec.syntax.nodes import Number, SpecNode, Word
-from gemmspec.syntax.scan import MAX_ERRORS, Token, balance, decode, error, oversize, tokens, unreadable
+from gemmspec.syntax.scan import MAX_ERRORS, Token, balance, decode, error, overfull, oversize, tokens, unreadable
 from gemmspec.syntax.tables import BROKEN, BROKEN_PROPERTY, END, NAME, NEWLINE, NUMBER, Tables, tables
 
 __all__ = ["MAX_ERRORS", "decode", "parse"]
 
 
 def parse(source: SourceFile) -> tuple[SpecNode, tuple[Diagnostic, ...]]:
-    """Return what was read, and what was wrong in the order of the text: `MAX_ERRORS` errors and one on there being more."""
-    refused = oversize(source.text)
-    if refused is not None:
-        return SpecNode(()), (refused,)
+    """Return what was read, and what was wrong in the order of the text.
+
+    After `MAX_ERRORS` errors comes one that says that there are more.
+    """
     collecting = gc.isenabled()
     gc.disable()  # no node refers to one above it, so there is nothing to find, and looking takes a third of the time
     try:
@@ -38,8 +38,15 @@ def parse(source: SourceFile) -> tuple[SpecNode, tuple[Diagnostic, ...]]:
 
 
 def _parse(text: str) -> tuple[SpecNode, tuple[Diagnostic, ...]]:
+    refused = oversize(text)
+    if refused is not None:
+        return SpecNode(()), (refused,)
     table = tables()
-    found, errors = balance(table, tokens(table, text))
+    scanned = tokens(table, text)
+    refused = overfull(scanned)
+    if refused is not None:
+        return SpecNode(()), (refused,)
+    found, errors = balance(table, scanned)
     parser = _Parser(table, found)
     spec = parser.run()
     errors += [*parser.errors, *unreadable(text)]
@@ -132,7 +139,8 @@ class _Parser:
                 return
         skipped = token.start, self.tokens[max(self.at, stop - 1)].end
         self.at = stop
-        if self._accepts(NEWLINE):  # the line is complete but for what follows it
+        if self._accepts(NEWLINE) and not (opens and self._accepts(BROKEN)):
+            # The line is complete but for what follows it.
             if opens:
                 # The block belongs to no line that can be read. The tokens that are overwritten have been used.
                 self.at -= 2

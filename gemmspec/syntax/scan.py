@@ -14,6 +14,7 @@ from gemmspec.source import SourceFile, Span
 from gemmspec.syntax.tables import COMMENT, END, NAME, NEWLINE, NUMBER, SPACE, Tables
 
 MAX_CHARACTERS = 1 << 20
+MAX_TOKENS = 1 << 18
 MAX_DEPTH = 32
 MAX_ERRORS = 50
 MAX_NUMBER = 80  # characters of one number: 64 binary digits with separators fit
@@ -79,19 +80,26 @@ def oversize(text: str) -> Diagnostic | None:
     return error("GS002", f"text has {len(text)} characters, more than the limit of {MAX_CHARACTERS}", Span(0, 0))
 
 
+def overfull(found: list[Token]) -> Diagnostic | None:
+    """Return the error on a text that has too many tokens to be a spec."""
+    if len(found) <= MAX_TOKENS:
+        return None
+    return error("GS002", f"text has more words and marks than the limit of {MAX_TOKENS}", found[-1].span)
+
+
 def unreadable(text: str) -> Iterator[Diagnostic]:
     """Yield an error on the first character that no editor shows as it is, if there is one."""
     first = _UNREADABLE.search(text)
     if first is None:
         return
     count = sum(1 for _ in _UNREADABLE.finditer(text))
-    what = "carriage return without a line feed" if first[0] == "\r" else "control character"
+    what = "lone carriage return" if first[0] == "\r" else "control character"
     notes = (f"the text has {count} such characters",) if count > 1 else ()
-    yield error("GS002", f"{what} U+{ord(first[0]):04X}", Span(*first.span()), *notes, helps=("delete it",))
+    yield error("GS002", f"{what} U+{ord(first[0]):04X} in the text", Span(*first.span()), *notes, helps=("delete it",))
 
 
 def tokens(tables: Tables, text: str) -> list[Token]:
-    """Return all tokens but white space, comments included. Ends in an `END` token."""
+    """Return all tokens but white space, comments included. Ends in an `END` token. Stops after `MAX_TOKENS`."""
     found: list[Token] = []
     kinds: dict[str | None, str] = {group: f"<{group}>" for group in tables.pattern.groupindex}
     for match in tables.pattern.finditer(text, 1 if text.startswith("\ufeff") else 0):
@@ -106,6 +114,8 @@ def tokens(tables: Tables, text: str) -> list[Token]:
         elif kind == OTHER and _UNREADABLE.match(word):
             continue  # has its own error
         found.append(Token(kind, word, *match.span()))
+        if len(found) > MAX_TOKENS:
+            break
     found.append(Token(END, "", len(text), len(text)))
     return found
 

@@ -24,7 +24,7 @@ BROKEN = "<BROKEN>"
 BROKEN_PROPERTY = "<BROKEN_PROPERTY>"
 END = "$END"
 
-_FORMAT = 1
+_FORMAT = 2
 _FOLDER = "grammar"
 _FILE = "gemmspec.lark"
 
@@ -175,21 +175,28 @@ def _tables(data: dict[str, Any]) -> Tables:
 
 
 def _stored(path: Path, grammar: str) -> Tables | None:
+    """Return the tables of this grammar from a file, if they are there and whole."""
     try:
-        data = json.loads(path.read_bytes())
-        if data["format"] == _FORMAT and data["grammar"] == grammar:
-            return _tables(data)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, re.error):
-        pass  # not there, not readable, or not ours: it is made anew
-    return None
+        check, _, content = path.read_bytes().partition(b"\n")
+        if check != _check(content):
+            return None
+        data = json.loads(content)
+        return _tables(data) if data["format"] == _FORMAT and data["grammar"] == grammar else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
 
 
 def _store(path: Path, data: dict[str, Any]) -> None:
+    content = json.dumps(data).encode()
     # Written aside and renamed, so that a run beside this one never reads half a file.
     aside = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(json.dumps(data), "utf-8")
+        aside.write_bytes(_check(content) + b"\n" + content)
         aside.replace(path)
     except OSError:
         pass  # the cache only saves time
+
+
+def _check(content: bytes) -> bytes:
+    return b"%08x" % zlib.crc32(content)
