@@ -6,9 +6,10 @@ Loops over k and chunks are unrolled for given trip counts, so that the machine 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from gemmspec.proof.clocks import Clock
 from gemmspec.protocol.program import (
     AccRead,
     Action,
@@ -64,10 +65,12 @@ class Agent:
     depths: list[int]
     position: int = 0
     tile: int = 0
-    clock: list[int] = field(default_factory=list[int])
+    clock: Clock = 0
+    epoch: int = 0
+    """Its own stream in `clock`: its releases so far."""
     version: int = 0
     """Changes whenever `clock` does."""
-    tmem_clock: list[int] = field(default_factory=list[int])
+    tmem_clock: Clock = 0
     """What is known of tensor memory: `clock` at the last tcgen05.fence::after_thread_sync."""
     mma_stream: int = -1
     read_stream: int = -1

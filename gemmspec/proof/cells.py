@@ -1,19 +1,13 @@
-"""mbarriers and memory places, with what is known to whom.
-
-A clock is a list of integers, one for each *stream*: how much of the stream is known to be over. Streams are the
-agents themselves (their synchronous actions), each agent's asynchronous engines (multiplies, tensor memory reads),
-and each mbarrier (its completed phases). An access by entry `i` of stream `s` is ordered before an action whose
-clock has `clock[s] > i`.
-"""
+"""mbarriers and memory places, with who did what to them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gemmspec.proof.agents import Agent, Step
-
-Clock = list[int]
+from gemmspec.proof.clocks import Clock, raised
 
 
 class Entry(NamedTuple):
@@ -36,7 +30,8 @@ class Cell:
     count: int
     stream: int
     pending: int
-    clock: Clock
+    join: Callable[[Clock, Clock], Clock]
+    clock: Clock = 0
     bytes: int = 0
     """Transaction bytes expected less bytes landed, in the current phase."""
     completed: int = 0
@@ -67,8 +62,9 @@ class Cell:
         if self.pending or self.bytes:
             return None
         phase = self.completed
-        self.completed = self.clock[self.stream] = phase + 1
-        self.done.append(self.clock.copy())
+        self.completed = phase + 1
+        self.clock = raised(self.clock, self.stream, phase + 1)
+        self.done.append(self.clock)
         self.last_tile.append(max([e.tile for e in self.entries], default=0))
         self.before, self.entries = self.entries, []
         self.pending = self.count
@@ -78,13 +74,11 @@ class Cell:
             self.waits = [w for w in self.waits if w[0] > phase]
         return late
 
-    def publish(self, agent: Agent) -> None:
-        """Let the current phase know what the agent knows, its latest action included."""
+    def publish(self, agent: Agent, clock: Clock) -> None:
+        """Let the current phase know what the agent knows (`clock`), its latest action included."""
         now = (agent.index, agent.version)
         if self.joined != now:
-            agent.clock[agent.index] += 1
-            self.clock[:] = map(max, self.clock, agent.clock)
-            agent.clock[agent.index] -= 1
+            self.clock = self.join(self.clock, raised(clock, agent.index, agent.epoch + 1))
             self.joined = now
 
 

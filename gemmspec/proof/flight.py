@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gemmspec.proof.agents import k_counts, trips_of
+from gemmspec.proof.clocks import seen
 from gemmspec.proof.machine import Machine
 from gemmspec.protocol.program import Load, Protocol
 
@@ -38,6 +39,6 @@ class _Watch(Machine):
         cursor = load.slot.cursor
         if cursor is not None:
             loaded = agent.counts[cursor] - load.slot.lag + 1
-            over = min(agent.clock[a.mma_stream] for a in self.agents if a.mma_stream >= 0)
+            over = min(seen(agent.clock, a.mma_stream) for a in self.agents if a.mma_stream >= 0)
             self.most = max(self.most, loaded - over)
         super()._load(agent, step, load)

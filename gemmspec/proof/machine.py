@@ -7,8 +7,11 @@ see docs/proof.md. Given a Protocol and counts, returns faults; puts nothing int
 
 from __future__ import annotations
 
+from functools import reduce
+
 from gemmspec.proof.agents import Agent, Run, Step, Trips, agents_of, give_streams
 from gemmspec.proof.cells import Cell, Entry
+from gemmspec.proof.clocks import Clock, joiner, raised, seen
 from gemmspec.proof.fault import Blocked, Fault, Kind
 from gemmspec.proof.faults import Faults, Key, at
 from gemmspec.proof.memory import Memory
@@ -38,6 +41,10 @@ from gemmspec.protocol.program import (
 from gemmspec.protocol.targets import Targets
 
 
+def _unset(a: Clock, b: Clock) -> Clock:
+    raise AssertionError("a cell joins clocks only when the number of streams is known")
+
+
 class Machine:
     """One execution."""
 
@@ -54,16 +61,15 @@ class Machine:
         for plan in protocol.barriers:
             self.cells[plan.name] = [
                 [
-                    Cell(plan.name, slot, cta, plan.arrivals, streams + cta * plan.slots + slot, plan.arrivals, [])
+                    Cell(plan.name, slot, cta, plan.arrivals, streams + cta * plan.slots + slot, plan.arrivals, _unset)
                     for slot in range(plan.slots)
                 ]
                 for cta in range(ctas)
             ]
             streams += ctas * plan.slots
+        self.join = joiner(streams)
         for cell in self.all_cells():
-            cell.clock = [0] * streams
-        for agent in self.agents:
-            agent.clock, agent.tmem_clock = [0] * streams, [0] * streams
+            cell.join = self.join
         self.initialised = protocol.start_sync == "cluster"
         self.ready: list[Agent] = []
         self._bind()
@@ -145,7 +151,7 @@ class Machine:
         agent.order += 1
         match action:
             case Retire(pending):
-                agent.clock[agent.mma_stream] = max(agent.mmas - pending, agent.clock[agent.mma_stream])
+                agent.clock = raised(agent.clock, agent.mma_stream, agent.mmas - pending)
                 agent.version += 1
             case AccReadWait():
                 agent.reads_done = agent.reads
@@ -161,9 +167,9 @@ class Machine:
                 agent.last_sync = agent.order
             case TcgenFence(side):
                 if side is FenceSide.AFTER:
-                    agent.tmem_clock = agent.clock.copy()
+                    agent.tmem_clock = agent.clock
                 elif agent.read_stream >= 0:
-                    agent.clock[agent.read_stream] = agent.reads_done
+                    agent.clock = raised(agent.clock, agent.read_stream, agent.reads_done)
                     agent.version += 1
             case _:
                 pass  # a sync of the whole CTA in a role is rule GS121's business
@@ -190,48 +196,45 @@ class Machine:
         if cell.completed < needed:
             cell.sleepers.append(agent)
             return False
-        clock = agent.clock
-        if clock[cell.stream] < needed - 1:
+        if seen(agent.clock, cell.stream) < needed - 1:
             self.faults.add(Kind.AHEAD, agent, step, None, cell.place, "")
         if needed > 0:
-            clock[:] = map(max, clock, cell.done[needed - 1])
+            agent.clock = self.join(agent.clock, cell.done[needed - 1])
             agent.version += 1
             if cell.last_tile[needed - 1] > agent.tile:
                 self.faults.add(Kind.DEADLOCK, agent, step, None, cell.place, "later tile")
         if cell.completed > needed:
             self.faults.add(Kind.LAPPED, agent, step, cell.before[-1] if cell.before else None, cell.place, "")
         else:
-            cell.waits.append((needed, Entry(agent.index, clock[agent.index], agent, step, agent.tile)))
+            cell.waits.append((needed, Entry(agent.index, agent.epoch, agent, step, agent.tile)))
         return True
 
     def _expect(self, agent: Agent, step: Step, expect: Expect) -> None:
         if expects_in(self.plans[expect.barrier], agent.cta):
             cell = self._cell(expect.barrier, agent.cta, agent.slot(expect.slot))
             cell.bytes += expect.bytes
-            self._arrive_at(cell, 1, Entry(agent.index, agent.clock[agent.index], agent, step, agent.tile))
+            self._arrive_at(cell, 1, Entry(agent.index, agent.epoch, agent, step, agent.tile), agent.clock)
             self._release(agent)
 
     def _arrive(self, agent: Agent, step: Step, arrive: Arrive) -> None:
         if self.stores and arrive.threads == 1 < agent.program.threads and agent.last_read > agent.last_sync:
             self.faults.add(Kind.NOT_VISIBLE, agent, step, None, arrive.barrier, "one thread for all")
-        entry = Entry(agent.index, agent.clock[agent.index], agent, step, agent.tile)
+        entry = Entry(agent.index, agent.epoch, agent, step, agent.tile)
         slot = agent.slot(arrive.slot)
         for cta in self._inside(agent, step, arrive.barrier, arrive.targets):
-            self._arrive_at(self._cell(arrive.barrier, cta, slot), arrive.threads, entry)
+            self._arrive_at(self._cell(arrive.barrier, cta, slot), arrive.threads, entry, agent.clock)
         self._release(agent)
 
     def _commit(self, agent: Agent, step: Step, commit: Commit) -> None:
         # PTX ISA, tcgen05.commit: tracks every earlier multiply of this thread, and implies before_thread_sync.
-        stream, known = agent.mma_stream, 0
+        stream, clock = agent.mma_stream, agent.clock
         if stream >= 0:
-            known, agent.clock[stream] = agent.clock[stream], agent.mmas
+            clock = raised(clock, stream, agent.mmas)
         agent.version += 1
         entry = Entry(stream if stream >= 0 else agent.index, agent.mmas, agent, step, agent.tile)
         slot = agent.slot(commit.slot)
         for cta in self._inside(agent, step, commit.barrier, commit.targets):
-            self._arrive_at(self._cell(commit.barrier, cta, slot), 1, entry)
-        if stream >= 0:
-            agent.clock[stream] = known
+            self._arrive_at(self._cell(commit.barrier, cta, slot), 1, entry, clock)
         self._release(agent)
 
     def _load(self, agent: Agent, step: Step, load: Load) -> None:
@@ -242,11 +245,11 @@ class Machine:
                 self._belongs(cell, agent, step)
                 cell.landed = entry = self.memory.load(agent, step, load, written, cell)
                 cell.entries.append(entry)
-                cell.publish(agent)
+                cell.publish(agent, agent.clock)
                 cell.bytes -= load.bytes
                 self._settle(cell)
 
-    def _arrive_at(self, cell: Cell, threads: int, entry: Entry) -> None:
+    def _arrive_at(self, cell: Cell, threads: int, entry: Entry, clock: Clock) -> None:
         agent = entry.agent
         self._belongs(cell, agent, entry.step)
         if threads > cell.pending:
@@ -254,7 +257,7 @@ class Machine:
             self.faults.add(Kind.MIXED_ARRIVALS, agent, entry.step, other, cell.place, "too many")
         while threads > 0:
             cell.entries.append(entry)
-            cell.publish(agent)
+            cell.publish(agent, clock)
             take = min(threads, cell.pending)
             if not take:
                 break  # arrivals are complete but bytes are not: PTX leaves the count undefined
@@ -267,11 +270,11 @@ class Machine:
         if not self.initialised and cell.cta != agent.cta:
             self.faults.add(Kind.UNINITIALISED, agent, step, None, cell.place, "")
         clock = agent.clock
-        if clock[cell.stream] >= cell.completed:
+        if seen(clock, cell.stream) >= cell.completed:
             return
         for entry in cell.before:
             own = entry.agent is agent and entry.stream in (agent.index, agent.mma_stream)
-            if not own and clock[entry.stream] <= entry.turn:
+            if not own and seen(clock, entry.stream) <= entry.turn:
                 self.faults.add(Kind.MIXED_ARRIVALS, agent, step, entry, cell.place, "")
                 return
 
@@ -282,27 +285,28 @@ class Machine:
             return
         clock = cell.done[-1]
         for wait in late:
-            if clock[wait.stream] <= wait.turn:
+            if seen(clock, wait.stream) <= wait.turn:
                 self.faults.between(Kind.LAPPED, wait, cell.before[-1], cell.place)
         self.ready += cell.sleepers[::-1]
         cell.sleepers = []
 
     def _release(self, agent: Agent) -> None:
-        agent.clock[agent.index] += 1
+        agent.epoch += 1
+        agent.clock = raised(agent.clock, agent.index, agent.epoch)
         agent.version += 1
 
     # -- ends --------------------------------------------------------------------------------------------------
 
     def _check_end(self) -> None:
         """Check that nothing is in flight when the CTAs exit, behind the sync at the end."""
-        known = [max(column) for column in zip(*(a.clock for a in self.agents), strict=True)]
+        known = reduce(self.join, (a.clock for a in self.agents))
         for cell in self.all_cells():
             load = cell.landed
-            if load is not None and known[cell.stream] <= load.turn:
+            if load is not None and seen(known, cell.stream) <= load.turn:
                 self.faults.put(Fault(Kind.EARLY_EXIT, at(load.agent, load.step, load.tile), None, cell.place, "load"))
         for agent in self.agents:
             flights = (
-                (agent.mma_stream >= 0 and known[agent.mma_stream] < agent.mmas, Mma, "acc", "mma"),
+                (agent.mma_stream >= 0 and seen(known, agent.mma_stream) < agent.mmas, Mma, "acc", "mma"),
                 (agent.groups_done < agent.groups or agent.open_group, StoreIssue, "D", "store"),
                 (agent.reads_done < agent.reads, AccRead, "acc", "read"),
             )
@@ -318,7 +322,7 @@ class Machine:
         for cell in self.all_cells():
             own = [a for a in self.agents if a.cta == cell.cta]
             for entry in (*cell.before, *cell.entries):
-                if entry.agent.cta != cell.cta and not any(a.clock[entry.stream] > entry.turn for a in own):
+                if entry.agent.cta != cell.cta and not any(seen(a.clock, entry.stream) > entry.turn for a in own):
                     where = at(entry.agent, entry.step, entry.tile)
                     self.faults.put(Fault(Kind.EARLY_EXIT, where, None, cell.place, "peer"))
                     break

@@ -7,7 +7,8 @@ after what it depends on, if that is visible to it, and if the data is what the 
 from __future__ import annotations
 
 from gemmspec.proof.agents import Agent, Step, most_chunks
-from gemmspec.proof.cells import Cell, Clock, Entry, Place
+from gemmspec.proof.cells import Cell, Entry, Place
+from gemmspec.proof.clocks import Clock, seen
 from gemmspec.proof.fault import Kind
 from gemmspec.proof.faults import Faults
 from gemmspec.protocol.program import AccRead, Load, Mma, Protocol, StoreIssue, StoreWrite
@@ -77,7 +78,7 @@ class Memory:
 
     def store_write(self, agent: Agent, step: Step, write: StoreWrite) -> None:
         """All threads convert a chunk and write it to a store buffer."""
-        entry = Entry(agent.index, agent.clock[agent.index], agent, step, agent.tile)
+        entry = Entry(agent.index, agent.epoch, agent, step, agent.tile)
         if not self.tmem:
             place = self._place("acc", agent.cta, self._registers(agent))
             self._read(place, entry, agent.clock, (agent.tile, self.k_tiles))
@@ -128,8 +129,8 @@ class Memory:
         writer, agent = place.writer, entry.agent
         if writer is None:
             self.faults.add(Kind.READ_EARLY, agent, entry.step, None, place.name, "")
-        elif writer.stream != agent.index and known[writer.stream] <= writer.turn:
-            if agent.clock[writer.stream] > writer.turn:
+        elif writer.stream != agent.index and seen(known, writer.stream) <= writer.turn:
+            if seen(agent.clock, writer.stream) > writer.turn:
                 self.faults.add(Kind.NOT_VISIBLE, agent, entry.step, writer, place.name, "tcgen05 fence")
             elif place.tag > meant:
                 # The next data may come before this read is over: told from the writer's side.
@@ -146,13 +147,13 @@ class Memory:
     def _write(self, place: Place, entry: Entry, known: Clock) -> None:
         agent = entry.agent
         for reader in place.readers:
-            if reader.stream != agent.index and known[reader.stream] <= reader.turn:
-                kind = Kind.NOT_VISIBLE if agent.clock[reader.stream] > reader.turn else Kind.OVERWRITE
+            if reader.stream != agent.index and seen(known, reader.stream) <= reader.turn:
+                kind = Kind.NOT_VISIBLE if seen(agent.clock, reader.stream) > reader.turn else Kind.OVERWRITE
                 self.faults.add(kind, agent, entry.step, reader, place.name, "tcgen05 fence")
                 break
         else:
             writer = place.writer
-            unknown = writer is not None and known[writer.stream] <= writer.turn
+            unknown = writer is not None and seen(known, writer.stream) <= writer.turn
             if writer and unknown and writer.stream not in (agent.index, agent.mma_stream):
                 self.faults.add(Kind.WRITE_WRITE, agent, entry.step, writer, place.name, "")
         place.writer, place.readers = entry, []

@@ -58,9 +58,7 @@ def waits_of(protocol: Protocol, barrier: str | None = None) -> Iterator[tuple[P
 
 
 def _signals(protocol: Protocol, plan: BarrierPlan) -> list[Statement]:
-    return [
-        s for p in protocol.programs for s in p.walk() if isinstance(s, Arrive | Commit) and s.barrier == plan.name
-    ]
+    return [s for p in protocol.programs for s in p.walk() if isinstance(s, Arrive | Commit) and s.barrier == plan.name]
 
 
 def _cover(protocol: Protocol, gone: tuple[Statement, ...]) -> tuple[Program, Wait] | None:
