@@ -25,7 +25,7 @@ def page(rule: Rule) -> str:
     if not rule.by_spec:
         return f"{title}\n{rule.page}"
     source = SourceFile(f"{rule.stem.name}.bad.gemmspec", rule.bad)
-    said = [d for d in check(source).report.diagnostics if d.code == rule.code]
+    said = [d for d in check(source, advice=True).report.diagnostics if d.code == rule.code]
     parts = [
         title,
         rule.page,

@@ -142,3 +142,11 @@ def base_of(spec: Spec, role: Role, kind: RoleKind) -> int:
             break
         base += other.instances
     return base
+
+
+def waves_of(spec: Spec, tiling: Tiling) -> int | None:
+    """Return the most output tiles that one persistent cluster computes; None where M or N is not fixed."""
+    m, n, _ = (size.fixed for size in spec.sizes)
+    if m is None or n is None:
+        return None
+    return ceil_div(tiling.m_tiles(m) * tiling.n_tiles(n), tiling.ctas // spec.cluster.size)

@@ -22,8 +22,8 @@ def redundant_wait(protocol: Protocol) -> Iterator[Finding]:
     stages while the epilogue runs.
 
     ## Limits
-    A wait whose barrier needs no part of is `redundant-barrier`. A barrier's line names who waits for it, so a role that
-    waits no longer leaves the line, too.
+    Where the whole barrier may go, `redundant-barrier` says so. A barrier's line names who waits for it: a role that
+    no longer waits leaves the line, too.
     """
     for r in redundant(protocol):
         if r.wait is None:
