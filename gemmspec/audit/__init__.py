@@ -28,8 +28,7 @@ def audit(prim_func: object, protocol: Protocol) -> tuple[Difference, ...]:
     if len(image.syncs) != (1 if protocol.end_sync == "none" else 2):
         return tuple(out)
     roles = Roles(image)
-    first = roles.first()
-    for rank, warps in enumerate(first):
+    for rank, warps in enumerate(roles.done):
         out += prologue(protocol, rank, warps)
         out += end(protocol, rank, warps)
     out += roles.differences()

@@ -13,9 +13,13 @@ from functools import cached_property
 from math import lcm
 
 from gemmspec.model.spec import Size
-from gemmspec.protocol.program import Program, Protocol
+from gemmspec.protocol.program import Loop, Program, Protocol
 from gemmspec.protocol.schedule import Tile, tile_order
 from gemmspec.protocol.tile import Tiling
+from gemmspec.vocabulary import LoopKind
+
+FEW, LAST = 2, 2
+"""Trips at the start and the end of a long loop that are always followed."""
 
 Sampling = Callable[[int], Iterator[int]]
 
@@ -72,19 +76,21 @@ def _chosen(size: Size, wanted: int) -> int:
     return size.fixed if size.fixed is not None else min(max(wanted, size.low), size.high)
 
 
-def sampling(program: Program | None) -> Sampling:
-    """Return which trips of a long loop a program's warps are followed through: its first ones and its last ones.
+def sampling(program: Program | None, first: bool) -> Sampling:
+    """Return which trips of a long k loop a program's warps are followed through: its first ones and its last ones.
 
     What is left out is a multiple of the trips after which every ring of the program is as before, and both sides
-    leave out the same.
+    leave out the same. In the first case, the first tile goes through all of a ring's states.
     """
     period = lcm(*(2 * c.depth for c in program.cursors)) if program else 1
-    head, tail = period + 1, 2
+    loops = sum(isinstance(s, Loop) and s.kind is LoopKind.K for s in program.walk()) if program and first else 0
+    whole = [period + 1] * loops
 
     def trips(count: int) -> Iterator[int]:
-        left_out = max(count - head - tail, 0) // period * period
-        yield from range(count - left_out - tail if left_out else count)
+        head = whole.pop() if whole else FEW
+        left_out = max(count - head - LAST, 0) // period * period
+        yield from range(count - left_out - LAST if left_out else count)
         if left_out:
-            yield from range(count - tail, count)
+            yield from range(count - LAST, count)
 
     return trips

@@ -23,36 +23,39 @@ class Mismatch:
     span: Span | None
 
 
-def compare(expected: Sequence[Expected], warps: Sequence[Sequence[Done]], alone: bool) -> Mismatch | None:
-    """Return the first place where warps do not do what is expected. `alone`: one thread does it all."""
+def compare(expected: Sequence[Expected], warps: Sequence[Sequence[Done]], of: int, alone: bool) -> Mismatch | None:
+    """Return the first place where warps do not do what is expected.
+
+    `warps`: those that are followed, of the `of` warps of the instance. `alone`: one thread does it all.
+    """
     at = [0] * len(warps)
     thread: tuple[int, int] | None = None
     for e in expected:
-        wanted = e.event if e.single else _share(e.event, len(warps))
-        heads = [w[i] if i < len(w) else None for w, i in zip(warps, at, strict=True)]
-        doers = [i for i, d in enumerate(heads) if d is not None and d.event == wanted]
         if not e.single:
-            lazy = next((i for i, d in enumerate(heads) if i not in doers or d is None or d.lanes != FULL), None)
-            if lazy is not None:
-                return _mismatch(e, heads[lazy])
-            at = [i + 1 for i in at]
+            wanted = (_share(e.event, of), FULL)
+            for i, warp in enumerate(warps):
+                if at[i] >= len(warp) or warp[at[i]] != wanted:
+                    return _mismatch(e, warp[at[i] :])
+                at[i] += 1
             continue
+        doers = [i for i, warp in enumerate(warps) if at[i] < len(warp) and warp[at[i]][0] == e.event]
         if len(doers) != 1:
-            return _mismatch(e, heads[thread[0] if thread else 0], len(doers))
+            i = thread[0] if thread else 0
+            return _mismatch(e, warps[i][at[i] :], len(doers))
         (doer,) = doers
-        done = warps[doer][at[doer]]
-        if done.lanes.bit_count() != 1 and done.event.verb != "arrive":
-            return _mismatch(e, done)
-        if alone or done.event.verb in _OF_ONE_THREAD:
-            if thread not in (None, (doer, done.lanes)):
-                return _mismatch(e, done, other=True)
-            thread = (doer, done.lanes)
+        lanes = warps[doer][at[doer]][1]
+        if lanes.bit_count() != 1 and e.event.verb != "arrive":
+            return _mismatch(e, warps[doer][at[doer] :])
+        if alone or e.event.verb in _OF_ONE_THREAD:
+            if thread not in (None, (doer, lanes)):
+                return _mismatch(e, warps[doer][at[doer] :], other=True)
+            thread = (doer, lanes)
         at[doer] += 1
-    for done, i in zip(warps, at, strict=True):
-        if i < len(done):
+    for warp, i in zip(warps, at, strict=True):
+        if i < len(warp):
             last = expected[-1] if expected else None
             place = f"after {last.place}" if last and last.place else ""
-            return Mismatch("nothing more", _found(done[i]), place, last.action.span if last else None)
+            return Mismatch("nothing more", describe(warp[i][0]), place, last.action.span if last else None)
     return None
 
 
@@ -64,14 +67,14 @@ def _share(event: Event, warps: int) -> Event:
     return Event(event.verb, event.names, (slot, *(n // warps for n in counts)))
 
 
-def _mismatch(e: Expected, done: Done | None, doers: int = 1, other: bool = False) -> Mismatch:
-    expected, found = describe(e.event), "nothing more" if done is None else describe(done.event)
-    if expected == found and done is not None:
+def _mismatch(e: Expected, found: Sequence[Done], doers: int = 1, other: bool = False) -> Mismatch:
+    """Say what is expected, and the first thing that is found instead."""
+    if not found:
+        return Mismatch(describe(e.event), "nothing more", e.place, e.action.span)
+    event, lanes = found[0]
+    expected, text = describe(e.event), describe(event)
+    if expected == text:
         expected += ", by one thread" if e.single else ", by each thread"
-        found += f", in {doers} warps" if doers > 1 else f", by {who(done.lanes)}"
-        found += ", not the one of before" if other else ""
-    return Mismatch(expected, found, e.place, e.action.span)
-
-
-def _found(done: Done) -> str:
-    return describe(done.event)
+        text += f", in {doers} warps" if doers > 1 else f", by {who(lanes)}"
+        text += ", not the one of before" if other else ""
+    return Mismatch(expected, text, e.place, e.action.span)

@@ -8,29 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gemmspec.audit.ir import Box, Call, Const, Do, Expr, Read, Tensor, Tile, Var
+from gemmspec.audit.effect import Assign, Effect, Emit
+from gemmspec.audit.ir import Box, Call, Const, Do, Expr, For, Read, Set, Tensor, Tile, Var
 from gemmspec.audit.places import Places
-from gemmspec.audit.terms import RANK, Terms, Unfollowed, number, pure
-
-
-@dataclass(frozen=True, slots=True)
-class Emit:
-    """The kernel does something that the Protocol may speak of."""
-
-    verb: str
-    names: tuple[str, ...] = ()
-    numbers: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Assign:
-    """A place of `v` gets a value."""
-
-    place: int
-    value: str
-
-
-Effect = Emit | Assign
+from gemmspec.audit.terms import RANK, Terms, Unfollowed, number, plus, pure, times
+from gemmspec.audit.wgmma import Wgmma
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +26,8 @@ class _Address:
 
 _OWN = f"v[{RANK}]"
 _GROUP = "cta_group::"
+# Options of a load. A tensor map's promotion in L2 changes no result.
+_OPTIONS = {"mbar", "cta_group", "cta_mask", "tensormap_l2_promotion"}
 _COMMIT = ("commit", "mbarrier::arrive::one", "shared::cluster")
 
 
@@ -52,6 +36,7 @@ class Effects:
 
     def __init__(self, terms: Terms, places: Places) -> None:
         self.terms, self.places = terms, places
+        self.wgmma = Wgmma(terms, places)
         self.remote: dict[int, _Address] = {}
         """By variable or tensor: what of another CTA it points to."""
         self.roots: dict[int, int] = {}
@@ -66,7 +51,7 @@ class Effects:
             ("ptx.mbarrier_arrive_expect_tx", ("arrive", "expect_tx", "shared", "b64")): self._expect_here,
             ("ptx.mbarrier_arrive_expect_tx", ("arrive", "expect_tx", "shared::cluster", "b64")): self._expect,
             ("ptx.mapa", ("u64",)): self._map,
-            ("ptx.mapa", ("shared::cluster", "u32")): self._map,
+            ("ptx.mapa_u32", ("shared::cluster", "u32")): self._map,
             ("ptx.tcgen05_commit", (*_COMMIT, "b64")): self._commit,
             ("ptx.tcgen05_commit_multicast", (*_COMMIT, "multicast::cluster", "b64")): self._commit,
             ("ptx.fence_mbarrier_init", ("mbarrier_init", "release", "cluster")): plain("init fence"),
@@ -93,6 +78,8 @@ class Effects:
         """Return what an instruction does."""
         group = next((m.removeprefix(_GROUP) for m in do.mods if m.startswith(_GROUP)), "1")
         mods = tuple(m for m in do.mods if not m.startswith(_GROUP))
+        if do.op in self.wgmma.instructions:
+            return self.wgmma.instructions[do.op](do)
         known = self.instructions.get((do.op, mods))
         if known is None:
             raise Unfollowed(" ".join((do.op.removeprefix("ptx."), *do.mods)))
@@ -119,7 +106,7 @@ class Effects:
                 base = self.remote.get(tensor.key)
                 if base is None:
                     return _Address(self.places.barrier(tensor), self.terms.text(slot), _OWN)
-                return _Address(base.barrier, _sum(base.slot, self.terms.text(slot)), base.rank)
+                return _Address(base.barrier, plus(base.slot, self.terms.text(slot)), base.rank)
             case Read(tensor) if tensor.key in self.remote:
                 return self.remote[tensor.key]
             case _:
@@ -135,10 +122,12 @@ class Effects:
         match args:
             case (Read(into), address, rank):
                 at, to = self._own(address), self.terms.text(rank)
-                if not pure(to) or not pure(at.slot):
-                    raise Unfollowed("mapa of a CTA or slot that changes")
-                self.remote[into.key] = _Address(at.barrier, at.slot, to)
-                return []
+                if not pure(to):
+                    raise Unfollowed("mapa into a CTA that changes")
+                # The slot is that of now, wherever the result is used.
+                place = self.terms.place(into.key)
+                self.remote[into.key] = _Address(at.barrier, f"v[{place}]", to)
+                return [Assign(place, at.slot)]
             case _:
                 raise Unfollowed("mapa")
 
@@ -234,6 +223,9 @@ class Effects:
         raise Unfollowed(f"{tile.op} {scopes} by a {tile.scope}")
 
     def _load(self, to: Box, source: Box, config: dict[str, Expr]) -> list[Effect]:
+        unknown = config.keys() - _OPTIONS
+        if unknown or "mbar" not in config:
+            raise Unfollowed(f"a load with {', '.join(sorted(unknown)) or 'no mbar'}")
         name, (to_row, rows, to_column, columns) = self._smem(to)
         row, height, column, width = self._global(source, name)
         if (rows, columns) != (height, width):
@@ -258,7 +250,7 @@ class Effects:
 
     def _read(self, to: Box, source: Box) -> list[Effect]:
         column, columns = self._tmem(source)
-        first = _sum(column, f"-{self.terms.text(to.starts[-1])}")
+        first = plus(column, f"-{self.terms.text(to.starts[-1])}")
         return [Emit("read", (), (column, columns)), Assign(self.register(to.tensor), first)]
 
     def _mma(self, acc: Box, a: Box, b: Box, flags: list[Expr], config: dict[str, Expr]) -> list[Effect]:
@@ -276,16 +268,17 @@ class Effects:
     def _move(self, to: Box, source: Box) -> list[Effect]:
         if to.tensor.scope != "local" or source.tensor.scope != "local":
             raise Unfollowed(f"cast {to.tensor.scope} <- {source.tensor.scope}")
-        ahead = _sum(self.terms.text(source.starts[-1]), f"-{self.terms.text(to.starts[-1])}")
-        return [Assign(self.register(to.tensor), _sum(f"v[{self.register(source.tensor)}]", ahead))]
+        ahead = plus(self.terms.text(source.starts[-1]), f"-{self.terms.text(to.starts[-1])}")
+        return [Assign(self.register(to.tensor), plus(f"v[{self.register(source.tensor)}]", ahead))]
 
     def _write(self, to: Box, source: Box, scope: str) -> list[Effect]:
         name, (row, rows, column, columns) = self._smem(to)
         if name != "D" or rows != ("1" if scope == "thread" else str(self.places.tiling.block_m)):
             raise Unfollowed(f"a write of {rows} rows of {name} by a {scope}")
-        first = _sum(f"v[{self.register(source.tensor)}]", self.terms.text(source.starts[-1]))
+        first = plus(f"v[{self.register(source.tensor)}]", self.terms.text(source.starts[-1]))
         if scope != "thread":
-            return [Emit("write", (), (row, column, columns, first))]
+            # A thread's registers hold two columns each of a fragment.
+            return [Emit("write", (), (row, column, columns, times(first, 2)))]
         # A row for each thread, counted from where the warpgroup's rows start.
         own = self.terms.text(to.starts[-2])
         base = replace(to, starts=(*to.starts[:-2], Const(0), to.starts[-1]))
@@ -294,6 +287,23 @@ class Effects:
     def register(self, tensor: Tensor) -> int:
         """Return the place of what a register array holds: the accumulator column of its first element."""
         return self.terms.place(self.roots.get(tensor.key, tensor.key))
+
+    def move(self, loop: For) -> list[Effect] | None:
+        """Return what a loop does that copies all of a register array, element by element; None for another loop."""
+        match loop:
+            case For(Var(key), Const(0), Const(count), _, (Set(to, (Var(index),), Read(source, (at,))),)):
+                match at:
+                    case Call("+", (base, Var(last))):
+                        start = self.terms.text(base)
+                    case Var(last):
+                        start = "0"
+                    case _:
+                        return None
+                if not (key == index == last) or number(to.shape[0]) != count or to.scope != "local":
+                    return None
+                return [Assign(self.register(to), plus(f"v[{self.register(source)}]", start))]
+            case _:
+                return None
 
     def _option(self, config: dict[str, Expr], name: str, default: str) -> str:
         return self.terms.text(config[name]) if name in config else default
@@ -312,7 +322,7 @@ class Effects:
                 raise Unfollowed(f"a box of {name} that is in pieces")
             single = single and extent == 1
             rows *= extent
-            row = _sum(_product(row, size), self.terms.text(box.starts[place]))
+            row = plus(times(row, size), self.terms.text(box.starts[place]))
         return name, (row, str(rows), self.terms.text(box.starts[-1]), str(extents[-1]))
 
     def _global(self, box: Box, name: str) -> tuple[str, str, str, str]:
@@ -326,7 +336,7 @@ class Effects:
         first = number(box.tensor.columns[0]) if box.tensor.columns else None
         if first is None or len(box.starts) != 2 or number(box.starts[0]) != 0 or number(box.extents[0]) != 128:
             raise Unfollowed("a box of tensor memory that is not of all lanes")
-        return _sum(str(first), self.terms.text(box.starts[1])), self.terms.text(box.extents[1])
+        return plus(str(first), self.terms.text(box.starts[1])), self.terms.text(box.extents[1])
 
 
 def plain(verb: str, *names: str) -> Callable[[tuple[Expr, ...], str], list[Effect]]:
@@ -336,11 +346,3 @@ def plain(verb: str, *names: str) -> Callable[[tuple[Expr, ...], str], list[Effe
         return [Emit(verb, names)]
 
     return effect
-
-
-def _sum(a: str, b: str) -> str:
-    return b if a == "0" else a if b in ("0", "-0") else f"({a} + {b})"
-
-
-def _product(a: str, n: int) -> str:
-    return a if a == "0" or n == 1 else f"({a} * {n})"

@@ -35,7 +35,7 @@ def prologue(protocol: Protocol, rank: int, warps: Warps) -> list[Difference]:
     wanted = ", ".join(describe(e) for e in tail)
     for name, deeds in _named(warps):
         last = deeds.prologue[-len(tail) :]
-        if [d.event for d in last] != tail or any(d.lanes != FULL for d in last):
+        if last != [(e, FULL) for e in tail]:
             say(f"{wanted}, by a whole warp", f"{name}: {_texts(last)}", None)
         _only(_PROLOGUE, name, deeds.prologue, say)
     return out
@@ -50,7 +50,7 @@ def _initialisation(protocol: Protocol, warps: Warps, say: Say) -> None:
                 slot, count = event.numbers
                 counts.setdefault((event.names[0], slot), []).extend([count] * lanes.bit_count())
                 later = deeds.prologue[i:]
-                unfenced |= not any(d.event.verb == "init fence" and d.lanes & lanes == lanes for d in later)
+                unfenced |= not any(e.verb == "init fence" and doers & lanes == lanes for e, doers in later)
     for plan in protocol.barriers:
         for slot in range(plan.slots):
             found = counts.pop((plan.name, slot), [])
@@ -78,7 +78,7 @@ def end(protocol: Protocol, rank: int, warps: Warps) -> list[Difference]:
     if protocol.end_sync != "none":
         sync = Event("sync", (protocol.end_sync,))
         for name, deeds in _named(warps):
-            if not deeds.end or deeds.end[0] != Done(sync, FULL):
+            if not deeds.end or deeds.end[0] != (sync, FULL):
                 say(f"{describe(sync)}, by a whole warp", f"{name}: {_texts(deeds.end[:1])}", None)
     if protocol.spec.target.has_tmem:
         wanted = [Event("dealloc", (), (tmem_columns(protocol.spec), protocol.spec.pair))]
@@ -91,7 +91,7 @@ def end(protocol: Protocol, rank: int, warps: Warps) -> list[Difference]:
 def _one_warp(wanted: list[Event], done: Mapping[str, list[Done]], say: Say) -> None:
     """Check that exactly one warp, as a whole, does what is wanted."""
     doers = {name: d for name, d in done.items() if d}
-    right = [name for name, d in doers.items() if d == [Done(e, FULL) for e in wanted]]
+    right = [name for name, d in doers.items() if d == [(e, FULL) for e in wanted]]
     if len(right) != 1 or len(doers) != 1:
         texts = [f"{name}: {_texts(d)}" for name, d in doers.items()]
         say(f"{', '.join(map(describe, wanted))}, by one whole warp", "; ".join(texts) or "nothing", None)
@@ -99,12 +99,12 @@ def _one_warp(wanted: list[Event], done: Mapping[str, list[Done]], say: Say) -> 
 
 def _only(verbs: set[str], name: str, done: list[Done], say: Say) -> None:
     for d in done:
-        if d.event.verb not in verbs:
+        if d[0].verb not in verbs:
             say("nothing else", f"{name}: {_texts([d])}", None)
 
 
 def _of(done: list[Done], verbs: set[str]) -> list[Done]:
-    return [d for d in done if d.event.verb in verbs]
+    return [d for d in done if d[0].verb in verbs]
 
 
 def _named(warps: Warps) -> list[tuple[str, Deeds]]:
@@ -112,7 +112,7 @@ def _named(warps: Warps) -> list[tuple[str, Deeds]]:
 
 
 def _texts(done: list[Done]) -> str:
-    return ", ".join(f"{describe(d.event)} by {who(d.lanes)}" for d in done) or "nothing"
+    return ", ".join(f"{describe(event)} by {who(lanes)}" for event, lanes in done) or "nothing"
 
 
 def _into(out: list[Difference], where: str) -> Say:

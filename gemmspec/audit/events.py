@@ -21,11 +21,8 @@ class Event(NamedTuple):
     numbers: tuple[int, ...] = ()
 
 
-class Done(NamedTuple):
-    """An event and the lanes of a warp that did it, as a bit mask."""
-
-    event: Event
-    lanes: int
+Done = tuple[Event, int]
+"""An event and the lanes of a warp that did it, as a bit mask."""
 
 
 def describe(event: Event) -> str:
@@ -75,6 +72,11 @@ def _mma(names: tuple[str, ...], n: tuple[int, ...]) -> str:
     return f"mma: {operands}, {how} accumulator columns {_cells(column, columns)} (cta_group {group})"
 
 
+def _wgmma(names: tuple[str, ...], n: tuple[int, ...]) -> str:
+    how = "adds" if n[4] else "overwrites"
+    return f"wgmma {names[0]}, {how}: A row {n[0]}, column {n[1]} by B row {n[2]}, column {n[3]}"
+
+
 def _store(names: tuple[str, ...], n: tuple[int, ...]) -> str:
     row, column, rows, columns, from_row, from_column = n
     source = f"rows {_cells(from_row, rows)}, columns {_cells(from_column, columns)} of the store buffers"
@@ -94,6 +96,9 @@ _WORDS: dict[str, _Words] = {
     "commit": lambda names, n: f"commit {names[0]}[{n[0]}] in {ranks(n[1])} (cta_group {n[2]})",
     "load": _load,
     "mma": _mma,
+    "wgmma": _wgmma,
+    "wgmma fence": lambda names, n: "wgmma.fence",
+    "wgmma commit": lambda names, n: "wgmma.commit_group",
     "retire": lambda names, n: f"wgmma.wait_group {n[0]}",
     "read": lambda names, n: f"read accumulator columns {_cells(n[0], n[1])}",
     "read wait": lambda names, n: "tcgen05.wait::ld",

@@ -160,6 +160,8 @@ class Expectation:
             case Expect(barrier, slot, size):
                 if expects_in(self.protocol.barrier(barrier), self.rank):
                     self._say(action, True, "expect", (barrier,), self._slot(slot), self.rank, size)
+            case Mma() if not self.columns:
+                self._wgmma(action)
             case Mma(a, b, acc):
                 t, column = self.tiling, self._acc_column(acc)
                 rows = (self._slot(a) * t.block_m, t.block_m, self._slot(b) * t.block_n, t.block_n, t.block_k)
@@ -180,7 +182,8 @@ class Expectation:
             case AccReadWait():
                 self._say(action, one, "read wait", ())
             case StoreWrite(buffer):
-                self._say(action, one, "write", (), self._buffer_row(buffer), 0, self.tiling.chunk, self.held)
+                held = self.held if self.columns else self._chunk() * self.tiling.chunk
+                self._say(action, one, "write", (), self._buffer_row(buffer), 0, self.tiling.chunk, held)
             case StoreIssue(buffer):
                 self._store(action, buffer)
             case StoreCommit():
@@ -225,6 +228,18 @@ class Expectation:
         slot, writes = self._slot(load.barrier_slot), load.writes.masks[rank]
         names = (load.operand.value, load.barrier)
         self._say(load, True, "load", names, *numbers, slot, writes, signals, self.group)
+
+    def _wgmma(self, mma: Mma) -> None:
+        """Say the instructions of a k tile, of 16 columns each."""
+        t, kind = self.tiling, self.spec.gemm.a.value.value
+        a, b = self._slot(mma.a) * t.block_m, self._slot(mma.b) * t.block_n
+        fresh = 0 not in self.begun
+        self.begun.add(0)
+        self._say(mma, False, "wgmma fence", ())
+        for column in range(0, t.block_k, 16):
+            adds = int(not fresh or column > 0)
+            self._say(mma, False, "wgmma", (f"m64n{t.block_n}k16.{kind}",), a, column, b, column, adds)
+        self._say(mma, False, "wgmma commit", ())
 
     def _store(self, action: StoreIssue, buffer: Slot) -> None:
         spec, t = self.spec, self.tiling

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
-from gemmspec.audit.effects import Assign, Effect, Effects
+from gemmspec.audit.effect import Assign, Effect
+from gemmspec.audit.effects import Effects
 from gemmspec.audit.events import FULL, Done, Event
 from gemmspec.audit.ir import (
     Attribute,
@@ -74,7 +75,7 @@ class Warp:
         return self.out
 
     def note(self, text: str) -> None:
-        self.out.append(Done(Event("unknown", (text,)), self.lanes))
+        self.out.append((Event("unknown", (text,)), self.lanes))
 
 
 Step = Callable[[Warp], None]
@@ -141,7 +142,7 @@ class Machine:
             return _by_lane(make)
 
         def step(w: Warp) -> None:
-            w.out.append(Done(make(w.v), w.lanes))
+            w.out.append((make(w.v), w.lanes))
 
         return step
 
@@ -155,7 +156,7 @@ class Machine:
 
         def step(w: Warp) -> None:
             if right(w) == w.lanes:
-                w.out.append(Done(make(w.v), w.lanes))
+                w.out.append((make(w.v), w.lanes))
             else:
                 w.note("a write of rows that are not the threads' own")
 
@@ -221,6 +222,10 @@ class Machine:
         return step
 
     def _for(self, s: For) -> Step:
+        moved = self.effects.move(s)
+        if moved is not None:
+            (only,) = map(self._effect, moved)
+            return only
         place, start, extent = self.terms.place(s.var.key), self.terms.text(s.start), self.terms.text(s.extent)
         if varies(start) or varies(extent):
             raise Unfollowed(f"a loop over {s.var.name} that differs between threads")
@@ -280,7 +285,7 @@ def _by_lane(make: Callable[[list[int]], Event]) -> Step:
             w.v[LANE] = lane
             event = make(w.v)
             groups[event] = groups.get(event, 0) | 1 << lane
-        w.out.extend(Done(event, lanes) for event, lanes in groups.items())
+        w.out.extend(groups.items())
 
     return step
 

@@ -56,11 +56,11 @@ def merged(done: Iterable[Done], cluster: int) -> list[Done]:
             if 0 <= rank < cluster:
                 counts[rank] = count * lanes.bit_count()
             event = Event("arrive", event.names, (slot, *counts))
-        if out and (event.verb == "arrive" or out[-1].lanes == lanes):
-            whole = joined(out[-1].event, event)
+        if out and (event.verb == "arrive" or out[-1][1] == lanes):
+            whole = joined(out[-1][0], event)
             if whole is not None:
-                event, lanes = whole, lanes | out.pop().lanes
-        out.append(Done(event, lanes))
+                event, lanes = whole, lanes | out.pop()[1]
+        out.append((event, lanes))
     return out
 
 

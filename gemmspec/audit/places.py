@@ -45,6 +45,13 @@ class Places:
             raise Unfollowed(f"the buffer of {region.name} is {shape_of(tensor)}")
         return region.name
 
+    def start(self, tensor: Tensor) -> int:
+        """Return the byte at which a tensor in shared memory starts."""
+        offset = offset_of(tensor)
+        if offset is None:
+            raise Unfollowed(f"where {tensor.name or 'a tensor'} stands")
+        return offset
+
     def matrix(self, tensor: Tensor) -> str:
         """Return which of A, B and D in global memory a tensor is."""
         if tensor.key not in self.matrices:

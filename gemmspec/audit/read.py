@@ -73,6 +73,8 @@ class _Reader:
             "int": lambda e: Const(int(e)),
             "bool": lambda e: Const(int(e)),
             "str": lambda e: Text(str(e)),
+            "String": lambda e: Text(str(e)),
+            "Shuffle": lambda e: Call(f"shuffle {' '.join(str(int(i)) for i in e.indices)}", self.all(e.vectors)),
         }
         self.expressions.update({name: self.binary(op) for name, op in BINARY.items()})
         self.statements: dict[str, Callable[[Node, list[Stmt]], None]] = {

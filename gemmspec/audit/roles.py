@@ -28,54 +28,53 @@ class Roles:
         self.cases = cases_of(image.protocol)
         self.owner = {w: p for p in self.protocol.programs for w in p.role.placement.claimed}
         self.registers = self._registers()
-        self.done: dict[tuple[Case, int], dict[_Warp, Deeds]] = {}
+        all_warps = [(group, warp) for group in range(image.warpgroups) for warp in WARPS]
+        self.done: list[Warps] = [
+            {w: self._run(rank, w, self.cases[0]) for w in all_warps} for rank in range(self.spec.cluster.size)
+        ]
+        """What every warp of each CTA does in the first case."""
         self.out: list[Difference] = []
         self.told: set[str] = set()
         """Roles of which a difference has been found: what follows one tells nothing new."""
-
-    def first(self) -> list[Warps]:
-        """Return what all warps of each CTA do in the first case."""
-        return [self._warps(self.cases[0], rank) for rank in range(self.spec.cluster.size)]
 
     def differences(self) -> list[Difference]:
         """Return what differs in the roles, the first of each."""
         for case in self.cases:
             for rank in range(self.spec.cluster.size):
-                warps = self._warps(case, rank)
                 at_work: set[_Warp] = set()
                 for program in self.protocol.programs:
                     if program.leader_only and rank % self.spec.pair:
                         continue
                     for instance in range(program.instances):
-                        of = instance_warps(program, instance)
-                        at_work.update(of)
-                        self._instance(case, rank, program, instance, [warps[w].roles for w in of], of)
-                for w, deeds in warps.items():
-                    if w not in at_work:
-                        self._idle(rank, w, deeds.roles)
+                        warps = instance_warps(program, instance)
+                        at_work.update(warps)
+                        self._instance(case, rank, program, instance, warps)
+                if case is self.cases[0]:
+                    for w, deeds in self.done[rank].items():
+                        if w not in at_work:
+                            self._idle(rank, w, deeds.roles)
         return self.out
 
-    def _warps(self, case: Case, rank: int) -> dict[_Warp, Deeds]:
-        key = (case, rank)
-        if key not in self.done:
-            self.done[key] = {
-                (group, warp): self.image.run(rank, group, warp, case, sampling(self.owner.get((group, warp))))
-                for group in range(self.image.warpgroups)
-                for warp in WARPS
-            }
-        return self.done[key]
+    def _run(self, rank: int, w: _Warp, case: Case) -> Deeds:
+        trips = sampling(self.owner.get(w), case is self.cases[0])
+        return self.image.run(rank, *w, case, trips)
 
-    def _instance(
-        self, case: Case, rank: int, program: Program, instance: int, done: list[list[Done]], warps: list[_Warp]
-    ) -> None:
-        name = program.role.name
+    def _followed(self, rank: int, warps: list[_Warp]) -> list[_Warp]:
+        """Return a warp of an instance, and those of it in which single threads act: the others do as the first."""
+        roles = {w: self.done[rank][w].roles for w in warps}
+        return [w for w in warps if w == warps[0] or any(lanes != FULL for _, lanes in roles[w])]
+
+    def _instance(self, case: Case, rank: int, program: Program, instance: int, warps: list[_Warp]) -> None:
+        name, first = program.role.name, case is self.cases[0]
         if name in self.told:
             return
         where = f"{name} {instance}, CTA {rank}" if program.instances > 1 else f"{name}, CTA {rank}"
-        rest = [self._after_registers(where, name, w, d) for w, d in zip(warps, done, strict=True)]
-        trips = sampling(program)
+        followed = warps if first else self._followed(rank, warps)
+        deeds = [self.done[rank][w] if first else self._run(rank, w, case) for w in followed]
+        rest = [self._after_registers(where, name, w, d.roles) for w, d in zip(followed, deeds, strict=True)]
+        trips = sampling(program, first)
         expected = together(Expectation(self.protocol, program, rank, instance, case, trips).events())
-        mismatch = compare(expected, rest, program.threads == 1)
+        mismatch = compare(expected, rest, len(warps), program.threads == 1)
         if mismatch is not None and name not in self.told:
             self.told.add(name)
             at = f"{where}, {mismatch.place}" if mismatch.place else where
@@ -90,7 +89,7 @@ class Roles:
         if rest and name not in self.told:
             self.told.add(name)
             span = owner.role.placement.span if owner else None
-            self.out.append(Difference(where, "nothing: no role runs there", describe(rest[0].event), span))
+            self.out.append(Difference(where, "nothing: no role runs there", describe(rest[0][0]), span))
 
     def _after_registers(self, where: str, name: str, w: _Warp, done: list[Done]) -> list[Done]:
         """Return what a warp does behind its request for registers, having checked that."""
@@ -98,11 +97,11 @@ class Roles:
         if asked is None:
             return done
         wanted, role = asked
-        if done and done[0] == Done(wanted, FULL):
+        if done and done[0] == (wanted, FULL):
             return done[1:]
         if f"{name} registers" not in self.told:
             self.told.update((name, f"{name} registers"))
-            found = describe(done[0].event) if done else "nothing"
+            found = describe(done[0][0]) if done else "nothing"
             span = role.role.registers.span if role.role.registers else None
             self.out.append(Difference(where, f"{describe(wanted)}, by a whole warp", found, span))
         return done

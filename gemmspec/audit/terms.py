@@ -106,6 +106,16 @@ def is_scalar(tensor: Tensor) -> bool:
     return tensor.scope == "local" and len(tensor.shape) == 1 and number(tensor.shape[0]) == 1
 
 
+def plus(a: str, b: str) -> str:
+    """Return the sum of two texts."""
+    return b if a == "0" else a if b in ("0", "-0") else f"({a} + {b})"
+
+
+def times(a: str, n: int) -> str:
+    """Return a multiple of a text."""
+    return a if a == "0" or n == 1 else f"({a} * {n})"
+
+
 def number(e: Expr) -> int | None:
     """Return the value of a constant; None for anything else."""
     return e.value if isinstance(e, Const) else None
@@ -141,7 +151,18 @@ def leaders(mask: int, rank: int) -> int:
     return sum({1 << (r - r % 2 + rank % 2) for r in range(mask.bit_length()) if mask >> r & 1})
 
 
-_GLOBALS = {"Event": Event, "quotient": quotient, "remainder": remainder, "leaders": leaders}
+def atom_row(byte: int, rows: int, row_bytes: int) -> int:
+    """Return the row, counted over all tiles of `rows` rows, in which a byte of a swizzled buffer stands."""
+    tile, inside = divmod(byte, rows * row_bytes)
+    return tile * rows + inside % (rows * 128) // 128
+
+
+def atom_column(byte: int, rows: int, row_bytes: int) -> int:
+    """Return how many bytes from the start of its row a byte of a swizzled buffer stands, before swizzling."""
+    return byte % (rows * row_bytes) // (rows * 128) * 128 + byte % 128
+
+
+_GLOBALS: dict[str, object] = {f.__name__: f for f in (Event, quotient, remainder, leaders, atom_row, atom_column)}
 
 
 def function(text: str) -> Callable[[Values], int]:
