@@ -7,8 +7,8 @@ hands its children up to the rule that uses it. A line that could not be read ha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import replace
+from typing import NamedTuple, TypeVar
 
 from gemmspec.source import Span
 from gemmspec.syntax.nodes import (
@@ -46,39 +46,36 @@ Children = Sequence[object]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
+# What rules hand to the rule that uses them, and no node holds.
+
+
+class _Names(NamedTuple):
     words: tuple[Word, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Index:
+class _Index(NamedTuple):
     terms: tuple[IndexTerm, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Lag:
+class _Lag(NamedTuple):
     """`- 1` is -1."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Tail:
+class _Tail(NamedTuple):
     keyword: Word
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
-class _Head:
+class _Head(NamedTuple):
     """What stands before the brace of a block."""
 
     children: Children
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
-class _Body:
+class _Body(NamedTuple):
     statements: tuple[StatementNode, ...]
 
 

@@ -6,7 +6,7 @@ Judges one token against what the grammar expects at its place. Does not decide 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gemmspec.diagnostics import Diagnostic, Edit, Fix, Severity
 from gemmspec.source import Span
@@ -25,8 +25,7 @@ _WORDS = {
 _ENDS = {NEWLINE, END, "}"}
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """The line so far (`before`), the token that does not fit, and the terminals that would."""
 
     before: Sequence[Token]

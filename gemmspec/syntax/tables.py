@@ -10,7 +10,6 @@ import json
 import os
 import re
 import zlib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,8 +36,7 @@ class Rule(NamedTuple):
     keep: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tables:
+class Tables(NamedTuple):
     """The automaton. A terminal is named by its text (`role`, `->`) or, where it has a pattern, as `<NAME>`.
 
     `actions[state][terminal]`: the next state of a shift, or `~rule` of a reduction.
