@@ -7,6 +7,7 @@ reading of the PTX ISA, is in `machine`; `reduce` leaves out orders that cannot 
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from gemmspec.protocol.program import Protocol
@@ -73,20 +74,22 @@ def explore(
     limit: int = 200_000,
     reduced: bool = True,
     first: bool = False,
+    until: Collection[str] = (),
     in_order: bool = True,
 ) -> Verdict:
     """Explore all interleavings of at most `limit` states.
 
-    `first`: stop at the first violation; `reduced`: with partial-order reduction; `in_order`: see `unroll`.
+    `first`: stop at the first violation; `until`: stop when one of these kinds is found; `reduced`: with
+    partial-order reduction; `in_order`: see `unroll`.
     """
     machine = Machine(unroll(protocol, k, tiles, in_order))
-    return _Search(machine, limit, first).run(Reducer(machine) if reduced else None)
+    return _Search(machine, limit, first, until).run(Reducer(machine) if reduced else None)
 
 
 def random_walks(protocol: Protocol, k: int, tiles: int, n: int = 100, seed: int = 0, first: bool = False) -> Verdict:
     """Follow `n` random interleavings. Never complete."""
     machine = Machine(unroll(protocol, k, tiles))
-    search = _Search(machine, 0, first)
+    search = _Search(machine, 0)
     search.verdict.complete = False
     rng = random.Random(seed)
     for _ in range(n):
@@ -108,8 +111,8 @@ def random_walks(protocol: Protocol, k: int, tiles: int, n: int = 100, seed: int
 class _Search:
     """Collects violations along one path after another."""
 
-    def __init__(self, machine: Machine, limit: int, first: bool) -> None:
-        self.m, self.limit, self.first = machine, limit, first
+    def __init__(self, machine: Machine, limit: int, first: bool = False, until: Collection[str] = ()) -> None:
+        self.m, self.limit, self.first, self.until = machine, limit, first, set(until)
         self.verdict = Verdict()
         self.path: list[str] = []
         self.passed: dict[tuple[int, int], tuple[int, list[str]]] = {}
@@ -162,10 +165,8 @@ class _Search:
 
         push(m.start())
         while stack:
-            if self.first and verdict.bad:
-                verdict.complete = False
-                break
-            if len(seen) >= self.limit:
+            found = (self.first and verdict.bad) or self.until & verdict.kinds.keys()
+            if found or len(seen) >= self.limit:
                 verdict.complete = False
                 break
             s, processes, depth = stack[-1]

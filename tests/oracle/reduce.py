@@ -248,7 +248,7 @@ class Reach:
             if not s[m.IN + c] and inited[c] and c in self.ctas:
                 self.found.add(m.init + c)
         changed = True
-        while changed:
+        while changed and not self.found:
             changed = False
             for a in range(m.na):
                 if a not in self.frozen:
@@ -266,7 +266,7 @@ class Reach:
         """Let an agent run as far as it may. Return whether it moved."""
         at, start = self.at[a], self.at[a]
         ops, marks, flights = self.code.agents[a].ops, self.r.op_marks[a], self.r.flights_of[a]
-        while at < len(ops):
+        while at < len(ops) and not self.found:
             op = ops[at]
             if not self._may_pass(a, op):
                 break
