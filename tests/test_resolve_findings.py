@@ -160,7 +160,7 @@ def test_lines(edits: list[tuple[str, str]], expected: list[tuple[str, str]]) ->
 
 @pytest.mark.parametrize(("role", "body", "expected"), BODIES, ids=lambda p: str(p)[:40])
 def test_bodies(role: str, body: str, expected: list[tuple[str, str]]) -> None:
-    text = tiles(role, body)
+    text = tiles(role, f"for k {{\n{body}\n}}" if body.startswith(("load", "mma")) else body)
     check_findings(text, expected, run(text)[1])
 
 
@@ -174,6 +174,8 @@ def test_bodies(role: str, body: str, expected: list[tuple[str, str]]) -> None:
         ),
         (program("producer", "for tile {\n}\nfor tile {\n}"), [("GS015", "for tile")]),
         (program("nobody", ""), [("GS011", "nobody")]),
+        (program("consumer", "for tile {\nmma\n}"), [("GS015", "mma")]),
+        (program("consumer", "for tile {\nfor k {\nmma\n}\nfor k - 1 {\nmma\n}\n}"), [("GS015", "for k - 1")]),
         (program("producer", "") + "program producer {\n}\n", [("GS005", "program producer")]),
         ("", [("GS003", "")]),
         # Two cursors in one index, and a slot for each of two roles that a role of one instance cannot tell apart.

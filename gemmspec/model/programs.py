@@ -36,6 +36,7 @@ def resolve_programs(items: Items, names: Names) -> tuple[Program, ...]:
             continue
         body = _top(node, role, names)
         _check_cursors(body, role, names.findings)
+        _check_k_tiles(body, names.findings)
         programs.append(Program(role.name, body, node.head, node.span))
     return tuple(programs)
 
@@ -212,19 +213,43 @@ def _check_cursors(body: tuple[Step, ...], role: Role, findings: Findings) -> No
         first[ref.barrier].append((loops, ref))
 
 
-def _cursor_uses(steps: tuple[Step, ...], loops: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Ref]]:
-    """Give each use of a cursor without lag, with the loops around it."""
+def _check_k_tiles(body: tuple[Step, ...], findings: Findings) -> None:
+    """Say where it is not clear which k tile is loaded or multiplied: the loop over k says, and there is one a tile."""
+    loops: list[For] = []
+    for around, act in _acts(body, ()):
+        if act.verb not in ("load", "mma"):
+            continue
+        k = next((loop for loop in around if loop.kind is LoopKind.K), None)
+        if k is None:
+            message = f"`{act.verb}` stands outside `for k`, which says which k tile it means"
+            findings.error("GS015", message, act.span, helps=("move it into the `for k` loop",))
+        elif all(k.head != seen.head for seen in loops):
+            loops.append(k)
+    for again in loops[1:]:
+        labels = (Label(loops[0].head, "the first one"),)
+        message = "a second `for k` starts with the first k tile of the same tile again"
+        findings.error("GS015", message, again.head, labels=labels, helps=("use one loop, with `if k == first`",))
+
+
+def _acts(steps: tuple[Step, ...], loops: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Act]]:
+    """Give each action, with the loops around it."""
     for step in steps:
         match step:
             case For():
-                yield from _cursor_uses(step.body, (*loops, step))
+                yield from _acts(step.body, (*loops, step))
             case If():
-                yield from _cursor_uses(step.body, loops)
+                yield from _acts(step.body, loops)
             case Act():
-                if step.ref is not None and any(t.kind == "cursor" and t.lag == 0 for t in step.ref.index):
-                    yield loops, step.ref
+                yield loops, step
             case _:
                 assert_never(step)
+
+
+def _cursor_uses(steps: tuple[Step, ...], loops: tuple[For, ...]) -> Iterator[tuple[tuple[For, ...], Ref]]:
+    """Give each use of a cursor without lag, with the loops around it."""
+    for around, act in _acts(steps, loops):
+        if act.ref is not None and any(t.kind == "cursor" and t.lag == 0 for t in act.ref.index):
+            yield around, act.ref
 
 
 def _head(loop: For, findings: Findings) -> str:

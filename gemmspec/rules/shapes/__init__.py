@@ -9,6 +9,7 @@ from gemmspec.rules.shapes.gs406_swizzle_row import swizzle_row
 from gemmspec.rules.shapes.gs407_accumulator_without_epilogue import accumulator_without_epilogue
 from gemmspec.rules.shapes.gs408_barrier_not_on_target import barrier_not_on_target
 from gemmspec.rules.shapes.gs409_property_not_on_target import property_not_on_target
+from gemmspec.rules.shapes.gs410_multicast_across_pair import multicast_across_pair
 
 RULES = (
     mma_shape,
@@ -20,4 +21,5 @@ RULES = (
     accumulator_without_epilogue,
     barrier_not_on_target,
     property_not_on_target,
+    multicast_across_pair,
 )
