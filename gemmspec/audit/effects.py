@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gemmspec.audit.effect import Assign, Effect, Emit
+from gemmspec.audit.effect import Assign, Effect, Emit, Registers, Settle
 from gemmspec.audit.ir import Box, Call, Const, Do, Expr, For, Read, Set, Tensor, Tile, Var
 from gemmspec.audit.places import Places
 from gemmspec.audit.terms import RANK, Terms, Unfollowed, number, plus, pure, times
@@ -36,9 +36,12 @@ class Effects:
 
     def __init__(self, terms: Terms, places: Places) -> None:
         self.terms, self.places = terms, places
+        self.reads = Registers(terms)
         self.wgmma = Wgmma(terms, places)
         self.remote: dict[int, _Address] = {}
         """By variable or tensor: what of another CTA it points to."""
+        self.registers: set[int] = set()
+        """Places of register arrays."""
         self.roots: dict[int, int] = {}
         """Views of registers -> the tensor that they are views of."""
         self.instructions: dict[tuple[str, tuple[str, ...]], Callable[[tuple[Expr, ...], str], list[Effect]]] = {
@@ -58,7 +61,7 @@ class Effects:
             ("ptx.fence_proxy", ("proxy", "async", "shared::cta")): plain("proxy fence"),
             ("ptx.tcgen05_fence", ("fence::before_thread_sync",)): plain("tcgen05 fence", "before_thread_sync"),
             ("ptx.tcgen05_fence", ("fence::after_thread_sync",)): plain("tcgen05 fence", "after_thread_sync"),
-            ("ptx.tcgen05_wait", ("wait::ld", "sync", "aligned")): plain("read wait"),
+            ("ptx.tcgen05_wait", ("wait::ld", "sync", "aligned")): self._read_wait,
             ("cuda.warpgroup_sync", ()): self._warpgroup_sync,
             ("cuda.cta_sync", ()): plain("sync", "cta"),
             ("cuda.cluster_sync", ()): plain("sync", "cluster"),
@@ -168,6 +171,9 @@ class Effects:
     def _warpgroup_sync(self, args: tuple[Expr, ...], group: str) -> list[Effect]:
         return [Emit("warpgroup sync", (), (self.terms.text(args[0]), "128"))]
 
+    def _read_wait(self, args: tuple[Expr, ...], group: str) -> list[Effect]:
+        return [Emit("read wait"), Settle(self.reads)]
+
     def _store_wait(self, args: tuple[Expr, ...], group: str) -> list[Effect]:
         return [Emit("store wait", (), (self.terms.text(args[0]),))]
 
@@ -251,7 +257,7 @@ class Effects:
     def _read(self, to: Box, source: Box) -> list[Effect]:
         column, columns = self._tmem(source)
         first = plus(column, f"-{self.terms.text(to.starts[-1])}")
-        return [Emit("read", (), (column, columns)), Assign(self.register(to.tensor), first)]
+        return [Emit("read", (), (column, columns)), *self.reads.fill(self.register(to.tensor), first)]
 
     def _mma(self, acc: Box, a: Box, b: Box, flags: list[Expr], config: dict[str, Expr]) -> list[Effect]:
         column, columns = self._tmem(acc)
@@ -286,7 +292,9 @@ class Effects:
 
     def register(self, tensor: Tensor) -> int:
         """Return the place of what a register array holds: the accumulator column of its first element."""
-        return self.terms.place(self.roots.get(tensor.key, tensor.key))
+        place = self.terms.place(self.roots.get(tensor.key, tensor.key))
+        self.registers.add(place)
+        return place
 
     def move(self, loop: For) -> list[Effect] | None:
         """Return what a loop does that copies all of a register array, element by element; None for another loop."""

@@ -85,6 +85,8 @@ def _store(names: tuple[str, ...], n: tuple[int, ...]) -> str:
 
 def _write(names: tuple[str, ...], n: tuple[int, ...]) -> str:
     row, column, columns, acc = n
+    if acc < 0:
+        return f"write registers that nothing has been read into to row {row} onward of the store buffers"
     return f"write accumulator columns {_cells(acc, columns)} to row {row} onward, column {column} of the store buffers"
 
 

@@ -11,7 +11,7 @@ from gemmspec.audit.ir import Const, Do, Ids, Kernel, Stmt, Var
 from gemmspec.audit.machine import Machine, Step, Warp
 from gemmspec.audit.merge import merged
 from gemmspec.audit.places import Places
-from gemmspec.audit.terms import CLUSTER, CLUSTER_SIZE, RANK, WARP, WARPGROUP, Terms, Unfollowed
+from gemmspec.audit.terms import CLUSTER, CLUSTER_SIZE, RANK, UNREAD, WARP, WARPGROUP, Terms, Unfollowed
 from gemmspec.protocol.program import Protocol
 
 SYNCS = ("cuda.cta_sync", "cuda.cluster_sync")
@@ -48,12 +48,15 @@ class Image:
         last = syncs[-1] if len(syncs) > 1 else len(body)
         machine = Machine(terms, self.places)
         self._sections = tuple(machine.steps(part) for part in (body[:first], body[first:last], body[last:]))
-        self._width = terms.count
+        self._start = [0] * terms.count
+        filled = (machine.effects.reads, machine.effects.wgmma.accumulators)
+        for place in (*machine.effects.registers, *(p for r in filled for pair in r.coming.items() for p in pair)):
+            self._start[place] = UNREAD
         self._known: dict[tuple[int, ...], int] = {}
 
     def run(self, rank: int, warpgroup: int, warp: int, case: Case, trips: Sampling) -> Deeds:
         """Return what one warp of one CTA does in a case."""
-        v = [0] * self._width
+        v = self._start.copy()
         size = self.protocol.spec.cluster.size
         v[RANK], v[WARPGROUP], v[WARP] = rank, warpgroup, warp
         v[CLUSTER], v[CLUSTER_SIZE] = case.cluster, size

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
-from gemmspec.audit.effect import Assign, Effect
+from gemmspec.audit.effect import Assign, Effect, Registers, Settle
 from gemmspec.audit.effects import Effects
 from gemmspec.audit.events import FULL, Done, Event
 from gemmspec.audit.ir import (
@@ -132,6 +132,8 @@ class Machine:
     def _effect(self, effect: Effect) -> Step:
         if isinstance(effect, Assign):
             return self._store(effect.place, effect.value)
+        if isinstance(effect, Settle):
+            return _settle(effect.registers)
         names, numbers = effect.names, effect.numbers
         if effect.verb == "warp sync":
             return _warp_sync
@@ -262,6 +264,14 @@ def _unknown(text: str) -> Step:
 
     def step(w: Warp) -> None:
         w.note(first)
+
+    return step
+
+
+def _settle(registers: Registers) -> Step:
+    def step(w: Warp) -> None:
+        for place, coming in registers.coming.items():
+            w.v[place] = w.v[coming]
 
     return step
 

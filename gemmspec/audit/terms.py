@@ -18,6 +18,9 @@ Values = list[int]
 # Places of `v`. ELECTED: the lane that `elect_sync` chooses; WARP: within the warpgroup.
 LANE, ELECTED, RANK, WARPGROUP, WARP, CLUSTER, CLUSTER_SIZE, FIRST = range(8)
 
+# The column that a register array holds before anything has been read into it.
+UNREAD = -(1 << 20)
+
 _PLACE = re.compile(r"v\[(\d+)\]")
 _THREAD = f"(v[{WARPGROUP}] * 128 + v[{WARP}] * 32 + v[{LANE}])"
 # TVM's number of (parent, child) -> the id's value (tvm/tirx/exec_scope.py, _SCOPE_BINDING_TO_PARENT_CUR).
@@ -54,6 +57,11 @@ class Terms:
             self.places[key] = self.count
             self.count += 1
         return self.places[key]
+
+    def spare(self) -> int:
+        """Return a place that no variable has."""
+        self.count += 1
+        return self.count - 1
 
     def bind_id(self, var: Var, scope: int) -> None:
         """Let a variable stand for a scope id."""

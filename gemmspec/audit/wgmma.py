@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from gemmspec.audit.effect import Assign, Effect, Emit
+from gemmspec.audit.effect import Assign, Effect, Emit, Registers, Settle
 from gemmspec.audit.ir import Call, Do, Expr, Read, Tensor
 from gemmspec.audit.places import ITEM_BYTES, Places
 from gemmspec.audit.terms import Terms, Unfollowed, is_scalar, number, plus
@@ -25,6 +25,7 @@ class Wgmma:
 
     def __init__(self, terms: Terms, places: Places) -> None:
         self.terms, self.places = terms, places
+        self.accumulators = Registers(terms)
         self.described: dict[int, Tensor] = {}
         """Descriptor -> the buffer that it is of."""
         self.instructions: dict[str, Callable[[Do], list[Effect]]] = {
@@ -33,11 +34,13 @@ class Wgmma:
             "ptx.wgmma_bf16_ss": self._multiply,
             "ptx.wgmma_fence": lambda do: _exactly(do, Emit("wgmma fence"), "fence"),
             "ptx.wgmma_commit_group": lambda do: _exactly(do, Emit("wgmma commit"), "commit_group"),
-            "ptx.wgmma_wait_group": lambda do: _exactly(do, self._retire(do), "wait_group"),
+            "ptx.wgmma_wait_group": self._wait_group,
         }
 
-    def _retire(self, do: Do) -> Emit:
-        return Emit("retire", (), (self.terms.text(do.args[0]),))
+    def _wait_group(self, do: Do) -> list[Effect]:
+        pending = self.terms.text(do.args[0])
+        done = _exactly(do, Emit("retire", (), (pending,)), "wait_group")
+        return [*done, Settle(self.accumulators)] if pending == "0" else done
 
     def _encode(self, do: Do) -> list[Effect]:
         match do.args:
@@ -77,7 +80,8 @@ class Wgmma:
             raise Unfollowed("wgmma into registers out of order")
         a, b = self._operand(rest[0], "A"), self._operand(rest[1], "B")
         adds = f"int(bool({self.terms.text(rest[2])}))"
-        return [Emit("wgmma", (f"{shape}.{kind}",), (*a, *b, adds)), Assign(self.terms.place(held[0][0].key), "0")]
+        filled = self.accumulators.fill(self.terms.place(held[0][0].key), "0")
+        return [Emit("wgmma", (f"{shape}.{kind}",), (*a, *b, adds)), *filled]
 
     def _operand(self, e: Expr, name: str) -> tuple[str, str]:
         """Return row and column of an operand's whole buffer where a descriptor with an offset starts."""
