@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gemmspec.proof.agents import k_counts, trips_of
+from gemmspec.proof.agents import Depths
 from gemmspec.proof.fault import At, Blocked, Fault, Kind
 from gemmspec.proof.faults import Key
 from gemmspec.proof.machine import Machine
@@ -16,9 +16,10 @@ __all__ = ["At", "Blocked", "Fault", "Kind", "prove"]
 def prove(protocol: Protocol) -> tuple[Fault, ...]:
     """Return what goes wrong for some number of k tiles and of tiles; nothing means: for none."""
     found: dict[Key, tuple[Fault, list[int]]] = {}
-    counts = k_counts(protocol)
+    depths = Depths.of(protocol)
+    counts = depths.k_counts
     for k_tiles in counts:
-        trips = trips_of(protocol, k_tiles, stores=k_tiles == counts[-1])
+        trips = depths.trips(k_tiles, stores=k_tiles == counts[-1])
         for key, fault in Machine(protocol, trips).run().items():
             found.setdefault(key, (fault, []))[1].append(k_tiles)
     return tuple(

@@ -60,6 +60,8 @@ class Agent:
     """Those of one tile."""
     tail: list[Step]
     """What follows the loop over tiles."""
+    kinds: frozenset[type]
+    """The types of actions in `steps`."""
     tiles: int
     counts: list[int]
     depths: list[int]
@@ -112,7 +114,7 @@ class Agent:
 
     def does(self, kind: type) -> bool:
         """Return whether its tile has an action of a type."""
-        return any(isinstance(s.action, kind) for s in self.steps)
+        return kind in self.kinds
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +128,30 @@ class Trips:
     """Whether to run the store sequences, too. They are private to their instance and the same for every k."""
 
 
-def trips_of(protocol: Protocol, k_tiles: int, stores: bool = True) -> Trips:
-    """Return counts that take every ring past two wraps, for a k loop of `k_tiles` (docs/proof.md)."""
-    k_depth, tile_depth = _depth(protocol, LoopKind.K), _depth(protocol, LoopKind.TILE)
-    tiles = max(2 * tile_depth + 2, -(-(2 * k_depth + 2) // k_tiles) + 1)
-    return Trips(k_tiles, tiles, _depth(protocol, LoopKind.CHUNK) + 2, stores or not protocol.spec.target.has_tmem)
+@dataclass(frozen=True, slots=True)
+class Depths:
+    """The deepest ring of each kind of loop, and the trip counts that therefore stand for all (docs/proof.md)."""
 
+    k: int
+    tile: int
+    chunk: int
+    tmem: bool
 
-def k_counts(protocol: Protocol) -> range:
-    """Return the k trip counts that stand for all: up to the deepest ring of the k loops and 2 more (docs/proof.md)."""
-    return range(1, _depth(protocol, LoopKind.K) + 3)
+    @staticmethod
+    def of(protocol: Protocol) -> Depths:
+        """Return the depths of a protocol."""
+        k, tile, chunk = (_depth(protocol, kind) for kind in (LoopKind.K, LoopKind.TILE, LoopKind.CHUNK))
+        return Depths(k, tile, chunk, protocol.spec.target.has_tmem)
+
+    @property
+    def k_counts(self) -> range:
+        """The k trip counts that stand for all: up to the deepest ring of the k loops and 2 more."""
+        return range(1, self.k + 3)
+
+    def trips(self, k_tiles: int, stores: bool = True) -> Trips:
+        """Return counts that take every ring past two wraps, for a k loop of `k_tiles`."""
+        tiles = max(2 * self.tile + 2, -(-(2 * self.k + 2) // k_tiles) + 1)
+        return Trips(k_tiles, tiles, self.chunk + 2, stores or not self.tmem)
 
 
 def agents_of(protocol: Protocol, trips: Trips) -> list[Agent]:
@@ -144,12 +160,15 @@ def agents_of(protocol: Protocol, trips: Trips) -> list[Agent]:
     spec = protocol.spec
     for program in protocol.programs:
         steps, tail = _steps(program, trips)
+        kinds = frozenset(type(s.action) for s in steps)
         depths = [c.depth for c in program.cursors]
         for cta in range(spec.cluster.size):
             if program.leader_only and cta % spec.pair:
                 continue
             for instance in range(program.instances):
-                agent = Agent(len(agents), program, cta, instance, steps, tail, trips.tiles, [0] * len(depths), depths)
+                agent = Agent(
+                    len(agents), program, cta, instance, steps, tail, kinds, trips.tiles, [0] * len(depths), depths
+                )
                 agents.append(agent)
     return agents
 

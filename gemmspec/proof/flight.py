@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gemmspec.proof.agents import k_counts, trips_of
+from gemmspec.proof.agents import Depths
 from gemmspec.proof.clocks import seen
 from gemmspec.proof.machine import Machine
 from gemmspec.protocol.program import Load, Protocol
@@ -20,9 +20,10 @@ def most_in_flight(protocol: Protocol, k_tiles: int | None, tiles: int | None) -
     For given numbers of k tiles and of tiles of a cluster, or for many (None). Whatever the producer does not know to
     be over may still be in flight, so what it knows at each load (happens-before) decides.
     """
-    many = k_counts(protocol)[-1]
+    depths = Depths.of(protocol)
+    many = depths.k_counts[-1]
     k = min(k_tiles or many, many)
-    trips = trips_of(protocol, k, stores=not protocol.spec.target.has_tmem)
+    trips = depths.trips(k, stores=not protocol.spec.target.has_tmem)
     watch = _Watch(protocol, replace(trips, tiles=min(tiles or trips.tiles, trips.tiles)))
     watch.run()
     return watch.most

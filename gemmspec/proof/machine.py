@@ -116,8 +116,10 @@ class Machine:
             agent.tile += 1
 
     def _bind(self) -> None:
-        for agent in self.agents:
-            for step in (*agent.steps, *agent.tail):
+        """Give each step its method; the agents of a role share their steps."""
+        lists = {id(steps): steps for agent in self.agents for steps in (agent.steps, agent.tail)}
+        for steps in lists.values():
+            for step in steps:
                 if step.action is not None:
                     step.run = self._method(step.action)
 
