@@ -1,44 +1,89 @@
-"""Makes the edits that findings offer. Only safe ones are made unasked."""
+"""Makes the edits that findings offer, in rounds, since one edit may bring to light what another one mends."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
-import click
-
-from gemmspec.cli.output import complain
-from gemmspec.diagnostics import Diagnostic, Fix
-from gemmspec.files import STDIN, atomic_write, shown_name
+from gemmspec.diagnostics import Fix, Report
 from gemmspec.source import SourceFile
 
-# A fix may bring a finding to light that has a fix of its own; more rounds than this would go in circles.
-_ROUNDS = 10
+# Enough for one finding behind another in every family; texts that come again end it before.
+_ROUNDS = 20
+_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m"}
 
 
-def mend(source: SourceFile, check: Callable[[SourceFile], Iterable[Diagnostic]]) -> SourceFile:
-    """Make the safe fixes of all that `check` finds in a file, write it, and return what it is now."""
-    if source.name == shown_name(STDIN):
-        raise click.UsageError("--fix needs a file that it can write")
-    text, made = source.text, 0
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What became of a source: its report as it is now, and how many fixes were made."""
+
+    report: Report
+    made: int
+
+
+def mend(source: SourceFile, check: Callable[[SourceFile], Report], *, unsafe: bool = False) -> Mended:
+    """Make the fixes of all that `check` finds, over and over, until none is left that can be made."""
+    report, made = check(source), 0
+    seen = {source.text}
     for _ in range(_ROUNDS):
-        fixes = [d.fix for d in check(SourceFile(source.name, text)) if d.fix is not None and d.fix.safe]
+        fixes = [d.fix for d in report.diagnostics if d.fix is not None and (d.fix.safe or unsafe)]
         if not fixes:
             break
-        text = apply(text, fixes)
-        made += len(fixes)
-    if text != source.text:
-        atomic_write(source.name, text)
-        complain(f"{source.name}: made {made} fix{'es' if made > 1 else ''}")
-    return SourceFile(source.name, text)
+        better = _round(report, fixes, check)
+        if better is None or better[0].source.text in seen:
+            break
+        report, made = better[0], made + better[1]
+        seen.add(report.source.text)
+    return Mended(report, made)
+
+
+def _round(report: Report, fixes: Sequence[Fix], check: Callable[[SourceFile], Report]) -> tuple[Report, int] | None:
+    """Make all fixes that do not touch each other; if together they do harm, the first alone."""
+    source = report.source
+    for batch in (chosen(fixes), fixes[:1]):
+        text = apply(source.text, batch)
+        if text == source.text:
+            continue
+        after = check(SourceFile(source.name, text))
+        if len(batch) == 1 or len(after.errors) <= len(report.errors):
+            return after, len(batch)
+    return None
+
+
+def chosen(fixes: Sequence[Fix]) -> list[Fix]:
+    """Return the fixes that can be made together: each one less those that touch what an earlier one changes."""
+    taken: list[tuple[int, int]] = []
+    out: list[Fix] = []
+    for fix in fixes:
+        edits = [(e.span.start, e.span.end) for e in fix.edits]
+        if not any(_touch(edit, other) for edit in edits for other in taken):
+            taken += edits
+            out.append(fix)
+    return out
+
+
+def _touch(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    """Say whether two edits overlap, or begin at one place (whose order would be open)."""
+    return one[0] == other[0] or (one[0] < other[1] and other[0] < one[1])
 
 
 def apply(text: str, fixes: Sequence[Fix]) -> str:
     """Return the text with the fixes made, less those that touch what an earlier one has changed."""
-    taken: list[tuple[int, int, str]] = []
-    for fix in fixes:
-        edits = [(e.span.start, e.span.end, e.text) for e in fix.edits]
-        if all(end <= low or high <= start for start, end, _ in edits for low, high, _ in taken):
-            taken += edits
-    for start, end, new in sorted(taken, reverse=True):
+    edits = [(e.span.start, e.span.end, e.text) for fix in chosen(fixes) for e in fix.edits]
+    for start, end, new in sorted(edits, reverse=True):
         text = text[:start] + new + text[end:]
     return text
+
+
+def difference(name: str, old: str, new: str, colour: bool) -> str:
+    """Return a unified diff; nothing where the texts are the same."""
+    return "".join(_difference(name, old, new, colour))
+
+
+def _difference(name: str, old: str, new: str, colour: bool) -> Iterator[str]:
+    before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
+    for line in difflib.unified_diff(before, after, name, name):
+        ended = line if line.endswith("\n") else line + "\n\\ No newline at end of file\n"
+        code = _COLOURS.get(line[0]) if colour else None
+        yield f"{code}{ended[:-1]}\x1b[0m\n" if code else ended

@@ -18,16 +18,13 @@ def command(form: str) -> None:
         import json
 
         words = ("code", "name", "severity", "about", "checks")
-        rows = [
-            dict(zip(words, (r.code, r.name, r.severity.value, r.subject, first_sentence(r)), strict=True))
-            for r in RULES
-        ]
+        rows = [dict(zip(words, (r.code, r.name, r.severity.value, r.subject, r.summary), strict=True)) for r in RULES]
         say(json.dumps(rows, indent=2) + "\n")
     elif form == "markdown":
         say(table(RULES))
     else:
         width = max(len(r.name) for r in RULES)
-        say("".join(f"{r.code}  {r.name:{width}}  {r.severity.value:7}  {first_sentence(r)}\n" for r in RULES))
+        say("".join(f"{r.code}  {r.name:{width}}  {r.severity.value:7}  {r.summary}\n" for r in RULES))
 
 
 def table(rules: tuple[Rule, ...], *, links: bool = False) -> str:
@@ -35,12 +32,5 @@ def table(rules: tuple[Rule, ...], *, links: bool = False) -> str:
     rows = ["| code | name | severity | what it checks |", "|---|---|---|---|"]
     for r in rules:
         code = f"[{r.code}]({r.code}.md)" if links else r.code
-        rows.append(f"| {code} | {r.name} | {r.severity.value} | {first_sentence(r)} |")
+        rows.append(f"| {code} | {r.name} | {r.severity.value} | {r.summary} |")
     return "\n".join(rows) + "\n"
-
-
-def first_sentence(rule: Rule) -> str:
-    """Return the first sentence under the page's first heading."""
-    paragraph = rule.page.partition("\n\n")[0].partition("\n")[2].replace("\n", " ").strip()
-    end = paragraph.find(". ")
-    return paragraph if end < 0 else paragraph[: end + 1]

@@ -6,8 +6,8 @@ library, because lint's whole process has a quarter of a second.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gemmspec.diagnostics import Diagnostic, Report, Severity
@@ -41,6 +41,19 @@ def summary(reports: Sequence[Report]) -> str:
     words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "suggestion"}
     counts = [_count(found.count(severity), word) for severity, word in words.items() if severity in found]
     return f"{', '.join(counts)} in {files}"
+
+
+def statistics(reports: Sequence[Report], names: Mapping[str, str]) -> str:
+    """Return a line for each rule that found something, the most frequent first, and the line that counts all."""
+    found = [d for report in reports for d in report.diagnostics]
+    counts = Counter(d.code for d in found)
+    mendable = Counter(d.code for d in found if d.fix is not None)
+    width = max((len(str(n)) for n in counts.values()), default=0)
+    lines: list[str] = []
+    for code, n in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        fixes = f" ({mendable[code]} with a fix)" if mendable[code] else ""
+        lines.append(f"{n:{width}}  {code}  {names[code]}{fixes}\n")
+    return "".join([*lines, summary(reports), "\n"])
 
 
 def render_diagnostic(diagnostic: Diagnostic, source: SourceFile, *, colour: bool = False) -> str:

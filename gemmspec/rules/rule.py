@@ -76,10 +76,17 @@ class Rule:
         return self._read(".md")
 
     @property
+    def summary(self) -> str:
+        """The first sentence of what it checks."""
+        paragraph = self.page.partition("\n\n")[0].partition("\n")[2].replace("\n", " ").strip()
+        end = paragraph.find(". ")
+        return paragraph if end < 0 else paragraph[: end + 1]
+
+    @property
     def bad(self) -> str:
         """The smallest spec that breaks the rule, less the `#~` comments that say what tests expect of it."""
         lines = self._read(".bad.gemmspec").splitlines(keepends=True)
-        return "".join(line for line in lines if not line.startswith("#~"))
+        return "".join(line for line in lines if not line.lstrip().startswith("#~"))
 
     @property
     def good(self) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from gemmspec.diagnostics import Label
+from gemmspec.diagnostics import Edit, Fix, Label
 from gemmspec.model.spec import Role, Spec
 from gemmspec.protocol.standard import via_of
 from gemmspec.rules.rule import Finding, spec_rule
@@ -34,10 +35,13 @@ def impossible_arrival(spec: Spec) -> Iterator[Finding]:
             role = spec.role(given.value)
             reason = _reason(spec, role, via_of(spec, barrier))
             if reason:
+                words = f"via {via_of(spec, replace(barrier, via=None)).value}"
                 yield Finding(
                     barrier.via.span,
                     f"`{role.name}` can't arrive on `{barrier.name}` via {barrier.via.value.value}: {reason}",
                     labels=(Label(role.span, f"a {role.kinds[0].value} role"),),
+                    helps=(f"write `{words}`, or leave it out",),
+                    fix=Fix(f"write `{words}`", (Edit(barrier.via.span, words),), safe=False),
                 )
 
 
