@@ -21,6 +21,7 @@ COMMANDS = {
     "lint": "gemmspec.cli.lint",
     "fmt": "gemmspec.cli.fmt",
     "show": "gemmspec.cli.show",
+    "compile": "gemmspec.cli.compile",
     "simulate": "gemmspec.cli.simulate",
     "new": "gemmspec.cli.new",
     "explain": "gemmspec.cli.explain",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gemmspec.lower.words import both
+from gemmspec.codegen.words import both
 
 WIDTH = 88
 _INDENT = "    "

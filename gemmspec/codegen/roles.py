@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
-from gemmspec.lower.copies import load, store_issue
-from gemmspec.lower.kernel import Kernel, fixed, runs_in
-from gemmspec.lower.ranks import RANK
-from gemmspec.lower.scope import Cursors, Inside, Scope
-from gemmspec.lower.tensor import Blackwell, Hopper
-from gemmspec.lower.words import bare, both, product, total
-from gemmspec.lower.writer import Block
+from gemmspec.codegen.copies import load, store_issue
+from gemmspec.codegen.kernel import Kernel, fixed, runs_in
+from gemmspec.codegen.ranks import RANK
+from gemmspec.codegen.scope import Cursors, Inside, Scope
+from gemmspec.codegen.tensor import Blackwell, Hopper
+from gemmspec.codegen.words import bare, both, product, total
+from gemmspec.codegen.writer import Block
 from gemmspec.model.spec import Role
 from gemmspec.protocol.derive import expects_in
 from gemmspec.protocol.program import (

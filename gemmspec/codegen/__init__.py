@@ -1,5 +1,5 @@
 """From the Protocol to the text of a TIRx module."""
 
-from gemmspec.lower.module import TirxModule, lower
+from gemmspec.codegen.module import TirxModule, lower
 
 __all__ = ["TirxModule", "lower"]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
-from gemmspec.lower.kernel import Kernel
-from gemmspec.lower.words import is_name
-from gemmspec.lower.writer import Block, Call, uses
+from gemmspec.codegen.kernel import Kernel
+from gemmspec.codegen.words import is_name
+from gemmspec.codegen.writer import Block, Call, uses
 from gemmspec.protocol.program import Cursor, Loop, Program, Slot, Statement, Wait, walk
 from gemmspec.vocabulary import LoopKind
 

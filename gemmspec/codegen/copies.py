@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gemmspec.lower.scope import Inside, Scope
-from gemmspec.lower.words import bare, product, span, total
-from gemmspec.lower.writer import Block
+from gemmspec.codegen.scope import Inside, Scope
+from gemmspec.codegen.words import bare, product, span, total
+from gemmspec.codegen.writer import Block
 from gemmspec.protocol.program import Load, Slot, StoreIssue
 from gemmspec.vocabulary import LoopKind, Operand
 
 if TYPE_CHECKING:
-    from gemmspec.lower.roles import RoleText
+    from gemmspec.codegen.roles import RoleText
 
 
 def load(text: RoleText, loads: list[Load], block: Block, scope: Scope) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gemmspec.lower.kernel import DTYPES, Constant, Kernel
-from gemmspec.lower.ranks import PLACES, RANK
-from gemmspec.lower.roles import RoleText
-from gemmspec.lower.words import product
-from gemmspec.lower.writer import WIDTH, Block, Call, uses
+from gemmspec.codegen.kernel import DTYPES, Constant, Kernel
+from gemmspec.codegen.ranks import PLACES, RANK
+from gemmspec.codegen.roles import RoleText
+from gemmspec.codegen.words import product
+from gemmspec.codegen.writer import WIDTH, Block, Call, uses
 from gemmspec.model.spec import WARPGROUP_THREADS, Role
 from gemmspec.protocol.program import Protocol
 from gemmspec.vocabulary import DType
@@ -21,12 +21,14 @@ _FIRST_WARP = "(wg_id == 0) & (warp_id == 0)"
 class TirxModule:
     """A Python module in TIRx: its function `name` takes the sizes that are known and returns the PrimFunc.
 
-    `sizes`: names of the function's parameters, in order. `kernel`: the name of the spec.
+    `axes`: what it calls M, N and K; `sizes`: those of them that the function takes, in order; `tensors`: what it
+    calls A, B and D, in the order of the kernel's parameters.
     """
 
     name: str
-    kernel: str
+    axes: tuple[str, str, str]
     sizes: tuple[str, ...]
+    tensors: tuple[str, str, str]
     source: str
 
 
@@ -51,7 +53,8 @@ def lower(protocol: Protocol) -> TirxModule:
     function.line("return kernel")
     code = "\n".join(function.lines())
     header = "\n".join((*_docstring(kernel), "", *_imports(code), "", ""))
-    return TirxModule(kernel.name, kernel.spec.name, sizes, f"{header}\n{code}\n")
+    axes, tensors = (kernel.m, kernel.n, kernel.k), (kernel.a, kernel.b, kernel.d)
+    return TirxModule(kernel.name, axes, sizes, tensors, f"{header}\n{code}\n")
 
 
 def _docstring(kernel: Kernel) -> Iterator[str]:

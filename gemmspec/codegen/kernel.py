@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from gemmspec.lower.ranks import RANK, Ranks
-from gemmspec.lower.words import Names, product, total
+from gemmspec.codegen.ranks import RANK, Ranks
+from gemmspec.codegen.words import Names, product, total
 from gemmspec.model.spec import Role
 from gemmspec.protocol.memory import tmem_columns
 from gemmspec.protocol.program import Arrive, BarrierPlan, Commit, Expect, Load, Program, Protocol, Slot
@@ -52,7 +52,7 @@ class Kernel:
     @property
     def dynamic(self) -> tuple[str, ...]:
         """The sizes that are known at run time only."""
-        return tuple(n for n, s in zip((self.m, self.n, self.k), self.spec.sizes, strict=True) if s.dynamic)
+        return tuple(n for n, s in zip((self.m, self.n, self.k), self.spec.sizes, strict=True) if s.fixed is None)
 
     @property
     def dispatch(self) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gemmspec.lower.copies import stage_index, store_buffer
-from gemmspec.lower.kernel import DTYPES
-from gemmspec.lower.scope import Inside, Scope
-from gemmspec.lower.words import bare, product, span, total
-from gemmspec.lower.writer import Block
+from gemmspec.codegen.copies import stage_index, store_buffer
+from gemmspec.codegen.kernel import DTYPES
+from gemmspec.codegen.scope import Inside, Scope
+from gemmspec.codegen.words import bare, product, span, total
+from gemmspec.codegen.writer import Block
 from gemmspec.protocol.program import AccRead, Mma, Slot, StoreWrite
 from gemmspec.vocabulary import DType, LoopKind, RoleKind
 
 if TYPE_CHECKING:
-    from gemmspec.lower.roles import RoleText
+    from gemmspec.codegen.roles import RoleText
 
 
 class Blackwell:

@@ -1,0 +1,100 @@
+"""The Python API: four functions, each one step further than the one before.
+
+    spec = gemmspec.load("v9.gemmspec")       # or the text itself
+    report = gemmspec.check(spec, M=8192)     # what is wrong with it
+    module = gemmspec.lower(spec, M=8192)     # TIRx source text, and .prim_func
+    artifact = gemmspec.build(spec, M=8192)   # CUDA text, cubin, manifest; .write(folder)
+
+Sizes given by name take the place of those in the spec. `lower` and `build` raise `SpecError` for a spec with errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gemmspec import driver
+from gemmspec.diagnostics import Report
+from gemmspec.files import FileProblem, read_bytes
+from gemmspec.protocol.program import Protocol
+from gemmspec.source import SourceFile
+from gemmspec.syntax.parse import decode
+
+if TYPE_CHECKING:
+    from gemmspec.toolchain import Artifact
+
+
+class SpecError(Exception):
+    """A spec has errors; `report` holds them, and the text shows them."""
+
+    def __init__(self, report: Report) -> None:
+        from gemmspec.report import text
+
+        super().__init__(text.render([report]))
+        self.report = report
+
+
+@dataclass(frozen=True)
+class TirxModule:
+    """A generated module. `source` is its text; `prim_func` imports that text with TVM, once."""
+
+    name: str
+    source: str
+    sizes: dict[str, int]
+    """The arguments of its function."""
+
+    @cached_property
+    def prim_func(self) -> Any:
+        """The PrimFunc for the sizes."""
+        import tempfile
+
+        from gemmspec.toolchain.tvm_kernel import prim_func
+
+        with tempfile.TemporaryDirectory(prefix="gemmspec-") as folder:
+            path = Path(folder, f"{self.name}.py")
+            path.write_text(self.source, encoding="utf-8")
+            return prim_func(path, self.name, tuple(self.sizes.values()))
+
+
+def load(path_or_text: str | Path) -> SourceFile:
+    """Return a spec from a file, or from its text where a string has more than one line."""
+    if isinstance(path_or_text, str) and "\n" in path_or_text:
+        return SourceFile("<text>", path_or_text)
+    source, problems = decode(str(path_or_text), read_bytes(str(path_or_text)))
+    for problem in problems:
+        raise FileProblem(f"cannot read {path_or_text}: {problem.message}")
+    return source
+
+
+def check(spec: SourceFile, **sizes: int) -> Report:
+    """Return all that is wrong with a spec."""
+    return driver.check(spec, sizes).report
+
+
+def lower(spec: SourceFile, **sizes: int) -> TirxModule:
+    """Return the TIRx module of a spec."""
+    from gemmspec.codegen import lower
+
+    protocol = _sound(spec, sizes)
+    module = lower(protocol)
+    pairs = zip(module.axes, protocol.spec.sizes, strict=True)
+    return TirxModule(module.name, module.source, {axis: s.low for axis, s in pairs if axis in module.sizes})
+
+
+def build(spec: SourceFile, **sizes: int) -> Artifact:
+    """Return the built kernel of a spec: lowered by TVM, read back, assembled where there is an assembler.
+
+    Raises `gemmspec.toolchain.BuildProblem` where a tool stands in the way.
+    """
+    from gemmspec.toolchain import build
+
+    return build(_sound(spec, sizes), spec.text)
+
+
+def _sound(spec: SourceFile, sizes: dict[str, int]) -> Protocol:
+    checked = driver.check(spec, sizes)
+    if checked.protocol is None or not checked.report.ok:
+        raise SpecError(checked.report)
+    return checked.protocol
