@@ -29,23 +29,22 @@ class Redundant:
 @lru_cache(maxsize=1)
 def redundant(protocol: Protocol) -> tuple[Redundant, ...]:
     """Return what may be left out of a protocol without faults: whole barriers first, the latest declared first."""
-    out: list[Redundant] = []
+    found: list[tuple[BarrierPlan, tuple[Program, Wait] | None, tuple[Statement, ...]]] = []
     rest = protocol
     for plan in reversed(protocol.barriers):
-        signals = _signals(rest, plan)
-        if plan.via is Via.TMA or not signals:
-            continue
-        waits = [wait for _, wait in waits_of(rest, plan.name)]
-        fewer = without(rest, lambda s, gone=(*signals, *waits): any(s is g for g in gone))
-        if waits and not prove(fewer):
-            out.append(Redundant(plan, None, _cover(rest, (*signals, *waits))))
-            rest = fewer
+        signals, waits = _signals(rest, plan), [wait for _, wait in waits_of(rest, plan.name)]
+        gone = (*signals, *waits)
+        if plan.via is not Via.TMA and signals and waits and not prove(_less(rest, gone)):
+            found.append((plan, None, gone))
+            rest = _less(rest, gone)
     for program, wait in reversed(list(waits_of(rest))):
-        fewer = without(rest, lambda s, wait=wait: s is wait)
-        if not prove(fewer):
-            plan = protocol.barrier(wait.barrier)
-            out.append(Redundant(plan, (program, wait), _cover(rest, (wait,))))
-            rest = fewer
+        if not prove(_less(rest, (wait,))):
+            found.append((protocol.barrier(wait.barrier), (program, wait), (wait,)))
+            rest = _less(rest, (wait,))
+    out: list[Redundant] = []
+    for plan, wait, gone in found:
+        others = tuple(s for _, _, statements in found for s in statements if not any(s is g for g in gone))
+        out.append(Redundant(plan, wait, _cover(rest, _less(protocol, others), gone)))
     return tuple(out)
 
 
@@ -61,20 +60,18 @@ def _signals(protocol: Protocol, plan: BarrierPlan) -> list[Statement]:
     return [s for p in protocol.programs for s in p.walk() if isinstance(s, Arrive | Commit) and s.barrier == plan.name]
 
 
-def _cover(protocol: Protocol, gone: tuple[Statement, ...]) -> tuple[Program, Wait] | None:
-    """Return the wait that does the work of what is redundant: without both more goes wrong than without it alone."""
-    roles = {p.role.name for p in protocol.programs if any(s is g for s in p.walk() for g in gone if _waits(g))}
-    others = [pair for pair in waits_of(protocol) if not any(pair[1] is g for g in gone)]
-    for pair in sorted(others, key=lambda pair: pair[0].role.name not in roles):
-        both = (*gone, pair[1])
-        alone = prove(without(protocol, lambda s, wait=pair[1]: s is wait))
-        if _keys(prove(without(protocol, lambda s, both=both: any(s is g for g in both)))) - _keys(alone):
-            return pair
+def _cover(rest: Protocol, more: Protocol, gone: tuple[Statement, ...]) -> tuple[Program, Wait] | None:
+    """Return the wait of `rest` that does the work of what is redundant: without it more goes wrong than in `more`,
+    which has what is redundant."""
+    roles = {p.role.name for p, wait in waits_of(more) if any(wait is g for g in gone)}
+    for program, wait in sorted(waits_of(rest), key=lambda pair: pair[0].role.name not in roles):
+        if _keys(prove(_less(rest, (wait,)))) - _keys(prove(_less(more, (wait,)))):
+            return program, wait
     return None
 
 
-def _waits(statement: Statement) -> bool:
-    return isinstance(statement, Wait)
+def _less(protocol: Protocol, gone: tuple[Statement, ...]) -> Protocol:
+    return without(protocol, lambda s: any(s is g for g in gone))
 
 
 def _keys(faults: tuple[Fault, ...]) -> set[tuple[Kind, str]]:
