@@ -101,6 +101,7 @@ _WORDS: dict[str, _Words] = {
     "wgmma": _wgmma,
     "wgmma fence": lambda names, n: "wgmma.fence",
     "wgmma commit": lambda names, n: "wgmma.commit_group",
+    "loop": lambda names, n: f"loop of {n[0]} trips",
     "retire": lambda names, n: f"wgmma.wait_group {n[0]}",
     "read": lambda names, n: f"read accumulator columns {_cells(n[0], n[1])}",
     "read wait": lambda names, n: "tcgen05.wait::ld",

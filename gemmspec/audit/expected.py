@@ -49,7 +49,7 @@ class Expected:
 
     event: Event
     single: bool
-    action: Action
+    action: Action | Loop
     trips: tuple[tuple[LoopKind, tuple[int, int]], ...]
     """Where it stands in the loops around it."""
 
@@ -104,8 +104,11 @@ class Expectation:
 
     def _loop(self, loop: Loop) -> None:
         outer = self.inside.get(loop.kind)
+        n = self._count(loop)
+        if loop.kind in (LoopKind.K, LoopKind.FIXED):
+            self._say(loop, self.program.threads == 1, "loop", (), n)
         last, before = -1, dict[tuple[Operand, int], int]()
-        for i, n in self._trips(loop):
+        for i in self.trips(n) if loop.kind is LoopKind.K else range(n):
             for key in self.loaded:
                 # Trips that are left out load as the one before them did.
                 self.loaded[key] += (i - last - 1) * (self.loaded[key] - before.get(key, -1))
@@ -123,19 +126,17 @@ class Expectation:
         else:
             self.inside[loop.kind] = outer
 
-    def _trips(self, loop: Loop) -> list[tuple[int, int]]:
-        count = loop.count or 0
+    def _count(self, loop: Loop) -> int:
         match loop.kind:
             case LoopKind.TILE:
                 count = len(self.case.taken)
             case LoopKind.K:
                 count = self.tiling.k_tiles(self.case.k)
-                n = max(count + loop.offset, 0)
-                return [(i, n) for i in self.trips(n)]
             case LoopKind.CHUNK | LoopKind.FIXED:
-                pass
-        n = max(count + loop.offset, 0)
-        return [(i, n) for i in range(n)]
+                count = loop.count or 0
+            case _:
+                assert_never(loop.kind)
+        return max(count + loop.offset, 0)
 
     def _slot(self, slot: Slot) -> int:
         fixed = slot.const + slot.self_stride * self.instance
@@ -147,7 +148,7 @@ class Expectation:
         wraps = 0 if slot.cursor is None else (self.counts[slot.cursor] - slot.lag) // self.depths[slot.cursor]
         return phase ^ wraps & 1
 
-    def _say(self, action: Action, single: bool, verb: str, names: tuple[str, ...], *numbers: int) -> None:
+    def _say(self, action: Action | Loop, single: bool, verb: str, names: tuple[str, ...], *numbers: int) -> None:
         self.out.append(Expected(Event(verb, names, numbers), single, action, tuple(self.inside.items())))
 
     def _act(self, action: Action) -> None:

@@ -236,6 +236,8 @@ class Machine:
 
         def step(w: Warp) -> None:
             v, begin, n = w.v, first(w.v), count(w.v)
+            if not unrolled:
+                w.out.append((Event("loop", (), (n,)), w.lanes))
             for i in range(n) if unrolled else w.sampled(n):
                 v[place] = begin + i
                 for inner in body:
