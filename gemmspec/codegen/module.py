@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gemmspec.codegen.kernel import DTYPES, Constant, Kernel
 from gemmspec.codegen.ranks import PLACES, RANK
 from gemmspec.codegen.roles import RoleText
-from gemmspec.codegen.words import product
+from gemmspec.codegen.words import both, product
 from gemmspec.codegen.writer import WIDTH, Block, Call, uses
 from gemmspec.model.spec import WARPGROUP_THREADS, Role
 from gemmspec.protocol.program import Protocol
@@ -130,21 +130,9 @@ def _tables(kernel: Kernel, text: str, function: Block) -> None:
 def _body(kernel: Kernel) -> Block:
     """Return the decorated PrimFunc."""
     roles = [RoleText(kernel, p) for p in kernel.protocol.programs]
-    warpgroups = max(p.role.placement.warpgroups[1] for p in kernel.protocol.programs) + 1
-    placed = Block()
-    for number, role in enumerate(roles):
-        placed.line("")
-        placed.line(f"# Role {role.role.name}: {_where(role.role)}.")
-        place = role.place(warpgroups)
-        role.write(placed.block(f"{'elif' if number else 'if'} {place or 'T.bool(True)'}"))
-    outer = Block()
-    outer.line("@T.prim_func")
-    body = outer.call_block(_signature(kernel))
-    _sizes(kernel, body)
-    body.line("T.device_entry()")
-    registers = _registers(kernel, warpgroups)
-    if registers.items:
-        body.line('T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1})')
+    warpgroups = max(role.role.placement.warpgroups[1] for role in roles) + 1
+    registers = any(role.role.registers is not None for role in roles)
+    placed = _by_warpgroup(kernel, roles, warpgroups) if registers else _by_role(roles, warpgroups)
     later = Block()
     _memory(kernel, later)
     _initialise(kernel, later)
@@ -153,12 +141,69 @@ def _body(kernel: Kernel) -> Block:
     if later.items[-1] != "":
         later.line("")
     _schedule(kernel, later)
-    later.items.extend(registers.items)
     later.items.extend(placed.items)
     _finish(kernel, later)
+    outer = Block()
+    outer.line("@T.prim_func")
+    body = outer.call_block(_signature(kernel))
+    _sizes(kernel, body)
+    body.line("T.device_entry()")
+    if registers:
+        body.line('T.attr({"tirx.launch_bounds_min_blocks_per_sm": 1})')
     _ids(kernel, warpgroups, "\n".join(later.lines()), body)
     body.items.extend(later.items)
     return outer
+
+
+def _by_role(roles: list[RoleText], warpgroups: int) -> Block:
+    """Return the roles one beside the other."""
+    block = Block()
+    for number, role in enumerate(roles):
+        block.line("")
+        block.line(_title(role.role))
+        place = both(role.warpgroups(warpgroups), role.warps())
+        role.write(block.block(f"{'elif' if number else 'if'} {place or 'T.bool(True)'}"))
+    return block
+
+
+def _by_warpgroup(kernel: Kernel, roles: list[RoleText], warpgroups: int) -> Block:
+    """Return the roles within their warpgroups, which ask for registers first.
+
+    The assembler has to see which count holds where, so nothing may stand between the request and the role.
+    """
+    together: dict[tuple[int, int], list[RoleText]] = {}
+    for role in roles:
+        together.setdefault(role.role.placement.warpgroups, []).append(role)
+    block = Block()
+    for number, group in enumerate(together.values()):
+        block.line("")
+        alone = len(group) == 1
+        if alone:
+            block.line(_title(group[0].role))
+        place = group[0].warpgroups(warpgroups)
+        inner = block.block(f"{'elif' if number else 'if'} {place or 'T.bool(True)'}")
+        asked = next((r.role.registers.value for r in group if r.role.registers is not None), None)
+        if asked is not None:
+            inner.line(_request(kernel, asked, warpgroups))
+        for place_in, role in enumerate(group):
+            if not alone:
+                inner.line("")
+                inner.line(_title(role.role))
+            warps = role.warps()
+            role.write(inner.block(f"{'elif' if place_in else 'if'} {warps}") if warps else inner)
+    return block
+
+
+def _request(kernel: Kernel, registers: int, warpgroups: int) -> str:
+    """Return the request for so many registers a thread."""
+    target = kernel.spec.target
+    # What a thread has at launch under the launch bound: an equal share, in units of 8.
+    share = min(target.registers // (warpgroups * WARPGROUP_THREADS) // 8 * 8, target.max_registers)
+    return f"T.ptx.setmaxnreg.{'inc' if registers > share else 'dec'}.sync.aligned.u32({registers})"
+
+
+def _title(role: Role) -> str:
+    return f"# Role {role.name}: {_where(role)}."
 
 
 def _signature(kernel: Kernel) -> Call:
@@ -292,32 +337,6 @@ def _schedule(kernel: Kernel, body: Block) -> None:
         f"l2_group_size={kernel.tiling.group}",
     )
     body.line(f"tiles.init({'bx // CLUSTER' if clustered else 'bx'})")
-
-
-def _registers(kernel: Kernel, warpgroups: int) -> Block:
-    """Return the requests for registers of the warpgroups whose roles state a number."""
-    target = kernel.spec.target
-    asked: dict[int, int] = {}
-    for role in kernel.spec.roles:
-        if role.registers is not None:
-            for group in range(role.placement.warpgroups[0], role.placement.warpgroups[1] + 1):
-                asked[group] = role.registers.value
-    # What a thread has at launch under the launch bound: an equal share, in units of 8.
-    share = min(target.registers // (warpgroups * WARPGROUP_THREADS) // 8 * 8, target.max_registers)
-    block = Block()
-    if not asked:
-        return block
-    block.line("")
-    block.line("# Registers of a thread, by warpgroup.")
-    numbers = sorted(set(asked.values()))
-    for place, number in enumerate(numbers):
-        groups = sorted(g for g, n in asked.items() if n == number)
-        last = place == len(numbers) - 1 and len(asked) == warpgroups and place > 0
-        where = " | ".join(f"(wg_id == {g})" for g in groups) if len(groups) > 1 else f"wg_id == {groups[0]}"
-        body = block.block("else" if last else f"{'elif' if place else 'if'} {where}")
-        change = "inc" if number > share else "dec"
-        body.line(f"T.ptx.setmaxnreg.{change}.sync.aligned.u32({number})")
-    return block
 
 
 def _finish(kernel: Kernel, body: Block) -> None:

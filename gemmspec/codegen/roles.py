@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import assert_never
 
 from gemmspec.codegen.copies import load, store_issue
@@ -70,16 +69,28 @@ class RoleText:
         body = block.block("if T.cuda.elect_sync()") if self.program.threads == 1 else block
         self._statements(self.program.body, body, scope)
 
-    def place(self, warpgroups: int) -> str:
-        """Return the condition that a thread belongs to the role, in a CTA of so many warpgroups."""
-        kernel, placement = self.kernel, self.role.placement
-        groups = _within("wg_id", placement.warpgroups, warpgroups - 1, lambda n: kernel.instances(self.role, n))
-        if placement.warps is not None:
-            warps = _within("warp_id", placement.warps, 3, lambda n: kernel.instances(self.role, n))
-        else:
-            warps = "warp_id == 0" if self.program.threads == 1 else None
-        leaders = kernel.ranks.where(self.ranks.ranks) if self.program.leader_only else None
-        return both(groups, warps, leaders)
+    def warpgroups(self, count: int) -> str | None:
+        """Return the condition that a thread is in the role's warpgroups, in a CTA of so many."""
+        return self._within("wg_id", self.role.placement.warpgroups, count - 1)
+
+    def warps(self) -> str | None:
+        """Return what else makes a thread of these warpgroups one of the role's."""
+        warps = self.role.placement.warps or ((0, 0) if self.program.threads == 1 else (0, 3))
+        leaders = self.kernel.ranks.where(self.ranks.ranks) if self.program.leader_only else None
+        return both(self._within("warp_id", warps, 3), leaders) or None
+
+    def _within(self, name: str, bounds: tuple[int, int], last: int) -> str | None:
+        """Return the condition that an id is in bounds; None where it always is."""
+        low, high = bounds
+        if (low, high) == (0, last):
+            return None
+        if low == high:
+            return f"{name} == {low}"
+        if low == 0:
+            return f"{name} < {self.kernel.instances(self.role, high + 1)}"
+        if high == last:
+            return f"{name} >= {low}"
+        return f"({name} >= {low}) & ({name} <= {high})"
 
     # -- statements --------------------------------------------------------------------------------------------
 
@@ -294,20 +305,6 @@ def _instance(role: Role, program: Program) -> str:
     placement = role.placement
     name, first = ("warp_id", placement.warps[0]) if placement.warps else ("wg_id", placement.warpgroups[0])
     return name if first == 0 else f"({name} - {first})"
-
-
-def _within(name: str, bounds: tuple[int, int], last: int, number: Callable[[int], str]) -> str | None:
-    """Return the condition that an id is in bounds; None where it always is."""
-    low, high = bounds
-    if (low, high) == (0, last):
-        return None
-    if low == high:
-        return f"{name} == {low}"
-    if low == 0:
-        return f"{name} < {number(high + 1)}"
-    if high == last:
-        return f"{name} >= {low}"
-    return f"({name} >= {low}) & ({name} <= {high})"
 
 
 def _continues(before: Load, after: Statement) -> bool:
