@@ -14,7 +14,7 @@ from gemmspec.model.resolve import resolve
 from gemmspec.model.spec import Spec
 from gemmspec.proof.judge import judge
 from gemmspec.protocol import Protocol, derive
-from gemmspec.rules import ADVICE, CHECKS
+from gemmspec.rules import CHECKS
 from gemmspec.source import SourceFile
 from gemmspec.syntax.parse import parse
 from gemmspec.targets import Target
@@ -41,6 +41,8 @@ def check(
     # GS0xx: what was written and where; then names, ranges, words.
     tree, diagnostics = parse(source)
     found: list[Diagnostic] = list(diagnostics)
+    if diagnostics and not tree.items:
+        return Checked(_report(source, found))
     spec, diagnostics = resolve(tree, source, sizes, target)
     found.extend(diagnostics)
     if spec is None:
@@ -66,6 +68,8 @@ def check(
 
     # GS5xx: asked for apart, since trying what could be left out takes many proofs.
     if advice and all(d.severity is not Severity.ERROR for d in found):
+        from gemmspec.rules import ADVICE
+
         for rule in ADVICE:
             found.extend(rule.on_spec(spec))
             found.extend(rule.on_protocol(protocol))

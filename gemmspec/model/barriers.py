@@ -19,7 +19,10 @@ VIAS = tuple(via.value for via in Via)
 AT_WORDS = ("own", "leader", "cta")
 # `cross` is a group of the Protocol, not a word of the language.
 GROUPS = ("pair", "cluster", "row", "column", "own")
-MAX_SLOTS = 64
+MAX_SLOTS = 32
+"""Of one factor: no ring that fits shared memory is deeper, and the proof's time grows with the depth squared."""
+MAX_BARRIERS = 128
+MAX_PRODUCT = 256
 MAX_ARRIVALS = 2**20 - 1
 """PTX ISA, mbarrier: the expected arrival count lies in 1 .. 2^20 - 1."""
 
@@ -65,7 +68,10 @@ def resolve_barriers(
 ) -> Barriers:
     """Return the barriers; of two that share a name the first. `cluster` is None where its line is wrong."""
     known: dict[str, KnownBarrier] = {}
-    for node in items.barriers:
+    if len(items.barriers) > MAX_BARRIERS:
+        message = f"the spec has {len(items.barriers):,} barriers, more than {MAX_BARRIERS}"
+        findings.error("GS006", message, items.barriers[MAX_BARRIERS].span)
+    for node in items.barriers[:MAX_BARRIERS]:
         barrier = _barrier(node, roles, counts, cluster, findings)
         known.setdefault(node.name.text, barrier)
     return Barriers(known, items.lost.names, len(known) < len(items.barriers))
@@ -126,8 +132,8 @@ def _slots(
     slots = 1
     for factor in factors:
         slots *= factor.value
-    if slots > MAX_SLOTS * MAX_SLOTS:
-        message = f"the barrier has {slots} slots, out of range 1 to {MAX_SLOTS * MAX_SLOTS}"
+    if slots > MAX_PRODUCT:
+        message = f"the barrier has {slots} slots, out of range 1 to {MAX_PRODUCT}"
         findings.error("GS006", message, node.span)
         known = False
     return tuple(factors), known

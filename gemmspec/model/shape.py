@@ -29,7 +29,7 @@ from gemmspec.targets import TARGETS, Target
 
 # Generated kernels compute indices in 32-bit signed integers.
 MAX_SIZE = 2**31 - 1
-MAX_STAGES = 64
+MAX_STAGES = 32
 MAX_ACCUMULATORS = 16
 MAX_BLOCK = 4096
 MAX_CLUSTER_DIM = 16

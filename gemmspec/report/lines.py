@@ -9,6 +9,8 @@ TAB = 4
 # Longer lines are cut around the marked characters.
 WIDTH = 140
 _LEAD = 40
+# No more of a line than this many characters around its first mark is looked at.
+_NEAR = 4 * WIDTH
 _ELLIPSIS = "..."
 
 
@@ -21,6 +23,7 @@ class Window:
     _low: int
     _high: int
     _shift: int
+    _base: int = 0  # first character of the line that was looked at
 
     def columns(self, start: int, end: int) -> tuple[int, int]:
         """Return the display columns of characters start..end, at least one wide and inside the window."""
@@ -29,26 +32,31 @@ class Window:
         return low + self._shift, high + self._shift
 
     def _edge(self, index: int) -> int:
+        index = max(0, index - self._base)
         beyond = max(0, index - (len(self._edges) - 1))
         return self._edges[index - beyond] + beyond
 
 
 def window(line: str, marks: Sequence[tuple[int, int]]) -> Window:
     """Return what to show of a line so that its first mark is in view."""
+    base = max(0, marks[0][0] - _NEAR // 2) if len(line) > _NEAR else 0
+    whole, line = line, line[base : base + _NEAR]
+    marks = [(start - base, end - base) for start, end in marks]
     cells = [_cell(c) for c in line] if not (line.isascii() and line.isprintable()) else list(line)
     edges = [0]
     for cell in cells:
         edges.append(edges[-1] + _width(cell))
     total = edges[-1]
-    if total <= WIDTH:
+    if total <= WIDTH and len(line) == len(whole):
         return Window("".join(cells), tuple(edges), 0, total, 0)
     start, end = marks[0]
     focus_start, focus_end = edges[min(start, len(line))], edges[min(end, len(line))]
     first = 0 if focus_end <= WIDTH else next(i for i, e in enumerate(edges) if e >= max(0, focus_start - _LEAD))
     last = max(i for i, e in enumerate(edges) if e - edges[first] <= WIDTH)
-    before, after = _ELLIPSIS if first else "", _ELLIPSIS if last < len(line) else ""
+    before = _ELLIPSIS if first or base else ""
+    after = _ELLIPSIS if base + last < len(whole) else ""
     text = before + "".join(cells[first:last]) + after
-    return Window(text, tuple(edges), edges[first], edges[last], len(before) - edges[first])
+    return Window(text, tuple(edges), edges[first], edges[last], len(before) - edges[first], base)
 
 
 def _cell(char: str) -> str:
