@@ -80,7 +80,7 @@ def read_specs(paths: Sequence[str]) -> tuple[list[SourceFile], bool]:
         try:
             source, problems = decode(shown_name(path), read_bytes(path))
             for problem in problems:
-                raise FileProblem(f"cannot read {source.name}: {problem.message}")
+                raise FileProblem(f"cannot read {source.name}: {problem.code}, {problem.message}")
             sources.append(source)
         except FileProblem as problem:
             complain(str(problem))
