@@ -77,7 +77,7 @@ def explore(
     until: Collection[str] = (),
     in_order: bool = True,
 ) -> Verdict:
-    """Explore all interleavings of at most `limit` states.
+    """Explore all interleavings, within `limit` states and reductions of a state (a few each, where much can clash).
 
     `first`: stop at the first violation; `until`: stop when one of these kinds is found; `reduced`: with
     partial-order reduction; `in_order`: see `unroll`.
@@ -166,7 +166,7 @@ class _Search:
         push(m.start())
         while stack:
             found = (self.first and verdict.bad) or self.until & verdict.kinds.keys()
-            if found or len(seen) >= self.limit:
+            if found or len(seen) + (reducer.work if reducer else 0) >= self.limit:
                 verdict.complete = False
                 break
             s, processes, depth = stack[-1]

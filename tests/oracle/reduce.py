@@ -84,7 +84,11 @@ class Reducer:
         self.flights_of: list[dict[int, tuple[int, ...]]] = [
             {i: _issued(op) for i, op in enumerate(a.ops) if _issued(op)} for a in code.agents
         ]
+        self.work = 0
+        """How often it was worked out what others may do."""
         self.queues_of = [[q for q, (a, _, _) in enumerate(code.queues) if a == n] for n in range(len(code.agents))]
+
+        self.busy = [bool(a.mmas or self.queues_of[n]) for n, a in enumerate(code.agents)]
 
     def marks(self, s: State, process: int) -> Marks:
         """Return what the next step of a process touches."""
@@ -123,6 +127,7 @@ class Reducer:
     def _persistent(self, s: State, seed: int, enabled: list[int]) -> list[int]:
         chosen = {seed}
         while True:
+            self.work += 1
             clash = Reach(self, s, chosen).clash()
             if clash is None:
                 return sorted(chosen)
@@ -195,16 +200,13 @@ class Reach:
         """Return whether what is in reach may complete that many phases of a barrier."""
         i = self.m.BAR + 3 * b
         pending, size = self.s[i + 1], self.s[i + 2]
-        total = self.arrivals.get(b, 0)
-        if total < pending + (times - 1) * self.code.barriers[b][3]:
-            # Bytes alone complete a phase without pending arrivals; `pending` is 0 then.
-            return False
-        if times > 1:
-            return True
         exps, cpl = self.expects.get(b, []), self.completes.get(b, 0)
-        if size < 0:
-            return sum(exps) >= -size
-        needed = max(pending - (total - len(exps)), 0)
+        total = self.arrivals.get(b, 0)
+        arrivals = pending + (times - 1) * self.code.barriers[b][3]
+        if total < arrivals or sum(exps) < -size:
+            return False
+        # At the last completion no byte is pending, so all that was expected by then has come.
+        needed = max(arrivals - (total - len(exps)), 0)
         return cpl >= size + sum(sorted(exps)[:needed])
 
     def _see(self, marks: Marks, root: int) -> None:
@@ -256,7 +258,8 @@ class Reach:
                         continue
                     ready[a] = True
                     changed |= self._advance(a)
-                changed |= self._engines(a)
+                if r.busy[a]:
+                    changed |= self._engines(a)
         for c in range(code.ctas):
             out = s[m.OUT + c] or (m.exit + c) in self.frozen
             if c in self.ctas and not out and all(self.at[a] == m.length[a] for a in m.of_cta[c]):
