@@ -161,7 +161,7 @@ def _by_role(roles: list[RoleText], warpgroups: int) -> Block:
     for number, role in enumerate(roles):
         block.line("")
         block.line(_title(role.role))
-        place = both(role.warpgroups(warpgroups), role.warps())
+        place = both(*role.warpgroups(warpgroups), *role.warps())
         role.write(block.block(f"{'elif' if number else 'if'} {place or 'T.bool(True)'}"))
     return block
 
@@ -180,7 +180,7 @@ def _by_warpgroup(kernel: Kernel, roles: list[RoleText], warpgroups: int) -> Blo
         alone = len(group) == 1
         if alone:
             block.line(_title(group[0].role))
-        place = group[0].warpgroups(warpgroups)
+        place = both(*group[0].warpgroups(warpgroups))
         inner = block.block(f"{'elif' if number else 'if'} {place or 'T.bool(True)'}")
         asked = next((r.role.registers.value for r in group if r.role.registers is not None), None)
         if asked is not None:
@@ -189,7 +189,7 @@ def _by_warpgroup(kernel: Kernel, roles: list[RoleText], warpgroups: int) -> Blo
             if not alone:
                 inner.line("")
                 inner.line(_title(role.role))
-            warps = role.warps()
+            warps = both(*role.warps())
             role.write(inner.block(f"{'elif' if place_in else 'if'} {warps}") if warps else inner)
     return block
 

@@ -69,28 +69,24 @@ class RoleText:
         body = block.block("if T.cuda.elect_sync()") if self.program.threads == 1 else block
         self._statements(self.program.body, body, scope)
 
-    def warpgroups(self, count: int) -> str | None:
-        """Return the condition that a thread is in the role's warpgroups, in a CTA of so many."""
+    def warpgroups(self, count: int) -> tuple[str, ...]:
+        """Return the conditions that a thread is in the role's warpgroups, in a CTA of so many."""
         return self._within("wg_id", self.role.placement.warpgroups, count - 1)
 
-    def warps(self) -> str | None:
+    def warps(self) -> tuple[str, ...]:
         """Return what else makes a thread of these warpgroups one of the role's."""
         warps = self.role.placement.warps or ((0, 0) if self.program.threads == 1 else (0, 3))
         leaders = self.kernel.ranks.where(self.ranks.ranks) if self.program.leader_only else None
-        return both(self._within("warp_id", warps, 3), leaders) or None
+        return (*self._within("warp_id", warps, 3), *([leaders] if leaders else []))
 
-    def _within(self, name: str, bounds: tuple[int, int], last: int) -> str | None:
-        """Return the condition that an id is in bounds; None where it always is."""
+    def _within(self, name: str, bounds: tuple[int, int], last: int) -> tuple[str, ...]:
+        """Return the conditions that an id is in bounds; none where it always is."""
         low, high = bounds
-        if (low, high) == (0, last):
-            return None
         if low == high:
-            return f"{name} == {low}"
-        if low == 0:
-            return f"{name} < {self.kernel.instances(self.role, high + 1)}"
-        if high == last:
-            return f"{name} >= {low}"
-        return f"({name} >= {low}) & ({name} <= {high})"
+            return () if last == 0 else (f"{name} == {low}",)
+        above = () if low == 0 else (f"{name} >= {low}",)
+        below = () if high == last else (f"{name} < {self.kernel.instances(self.role, high + 1)}",)
+        return (*above, *below)
 
     # -- statements --------------------------------------------------------------------------------------------
 
@@ -134,7 +130,7 @@ class RoleText:
                 self._action(action, block, scope)
 
     def _loop(self, loop: Loop, block: Block, scope: Scope) -> None:
-        index, trips = self._index(loop, scope), self._trips(loop)
+        index, trips = self._index(loop), self._trips(loop)
         match loop.kind:
             case LoopKind.TILE:
                 body = block.block("while tiles.valid()")
@@ -154,7 +150,7 @@ class RoleText:
         if loop.kind is LoopKind.TILE:
             body.line("tiles.next_tile()")
 
-    def _index(self, loop: Loop, scope: Scope) -> str:
+    def _index(self, loop: Loop) -> str:
         match loop.kind:
             case LoopKind.TILE:
                 return "tiles.tile_count"
@@ -163,7 +159,7 @@ class RoleText:
             case LoopKind.CHUNK:
                 return "c"
             case LoopKind.FIXED:
-                return scope.free_index()
+                return "_"
             case _:
                 assert_never(loop.kind)
 
@@ -246,16 +242,18 @@ class RoleText:
             block.call(f"{self.kernel.view(arrive.barrier, arrive.targets.masks)}.arrive", slot)
             return
         every = self._reaches_all(arrive.targets)
-        mask = "" if every else scope.name("peers", self.ranks.mask(arrive.targets.masks))
         if self.program.threads > 1 and arrive.threads == 1:
             # One thread a target: lane r tells CTA r.
+            mask = "" if every else scope.name("peers", self.ranks.mask(arrive.targets.masks))
             chosen = "lane_id < CLUSTER" if every else f"({mask} >> lane_id) & 1 == 1"
             block.block(f"if {both('warp_id == 0', chosen)}").call(f"{name}.arrive", slot, "remote=lane_id")
             return
-        index = scope.free_index()
-        body = block.block(f"for {index} in T.unroll(CLUSTER)")
-        body = body if every else body.block(f"if ({mask} >> {index}) & 1 == 1")
-        body.call(f"{name}.arrive", slot, f"remote={index}")
+        for rank in range(self.kernel.spec.cluster.size):
+            where = [r for r in self.ranks.ranks if arrive.targets.masks[r] >> rank & 1]
+            condition = self.ranks.where(where)
+            if where:
+                body = block.block(f"if {condition}") if condition else block
+                body.call(f"{name}.arrive", slot, f"remote={rank}")
 
     def _reaches_all(self, targets: Targets) -> bool:
         everyone = (1 << self.kernel.spec.cluster.size) - 1

@@ -27,10 +27,15 @@ class Names:
 
     def take(self, word: str) -> str:
         """Return the word, with underscores behind it until it is free."""
-        while word in self._taken or keyword.iskeyword(word) or hasattr(builtins, word):
+        while self._is_taken(word) or keyword.iskeyword(word) or hasattr(builtins, word):
             word += "_"
         self._taken.add(word)
         return word
+
+    def _is_taken(self, word: str) -> bool:
+        # The module numbers its own names where it needs several: ring, ring2.
+        stem = word.rstrip("0123456789")
+        return word in self._taken or (len(stem) > 1 and stem in _TAKEN)
 
 
 def total(*terms: str) -> str:
