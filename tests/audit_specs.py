@@ -67,6 +67,8 @@ def edit(text: str, *pairs: tuple[str, str]) -> str:
 
 
 D8, D9 = derived(V8), derived(V9)
+DYNAMIC9 = edit(V9, DYNAMIC)
+NARROW = edit(V9, ("chunk 64", "chunk 32"))
 ALIKE: Mapping[str, str] = {
     "v7": V7,
     "v8": V8,
@@ -82,6 +84,7 @@ ALIKE: Mapping[str, str] = {
     "cluster along N": edit(D9, ("cluster  2 x 1", "cluster  1 x 2")),
     "two pairs": edit(D9, ("cluster  2 x 1", "cluster  4 x 1")),
     "two pairs along N, A multicast": edit(D8, ("2 x 1 ", "2 x 2 "), ("warp 3", "warp 3 multicast A")),
+    "chunks of 32": NARROW,
     "block k 128": edit(V7, ("128 x 128 x 64", "128 x 128 x 128")),
     "block k 128, ragged": edit(V7, ("128 x 128 x 64", "128 x 128 x 128"), ("K = 4096", "K = 4104")),
     "block n 256": edit(V7, ("128 x 128 x 64", "128 x 256 x 64")),
@@ -89,7 +92,7 @@ ALIKE: Mapping[str, str] = {
     "one tile": edit(V9, (DYNAMIC[0], "M = 512, N = 256, K = 64")),
     "many tiles": edit(V9, (DYNAMIC[0], "M = 16384, N = 16384, K = 16384")),
     "one stage": edit(V9, ("stages   4", "stages   1")),
-    "dynamic": edit(V9, DYNAMIC),
+    "dynamic": DYNAMIC9,
     "dynamic K": edit(V7, ("K = 4096", "K = 4096 dynamic")),
     "registers": edit(V9, ("chunk 64", "chunk 64 registers 200"), ("warp 3", "warp 3 registers 40")),
     "groups of 3": edit(V9, ("group 8", "group 3"), ("ctas 148", "ctas 132")),

@@ -11,9 +11,11 @@ from audit_specs import ALIKE, V8, V9
 from tampers import TAMPERS
 
 from gemmspec.audit import Difference, audit
+from gemmspec.audit.cases import tile_at
 from gemmspec.codegen import TirxModule, lower
 from gemmspec.driver import check
 from gemmspec.protocol import Protocol
+from gemmspec.protocol.schedule import tile_order
 from gemmspec.source import SourceFile
 from gemmspec.toolchain.start import light_frames
 from gemmspec.toolchain.tvm_kernel import prim_func
@@ -66,3 +68,11 @@ def test_a_difference_names_the_words_of_the_spec(tmp_path: Path) -> None:
 def test_a_kernel_of_another_spec_differs(tmp_path: Path) -> None:
     protocol, _, _ = generated(V8)
     assert audit(function(V9, generated(V9)[1].source, tmp_path), protocol)
+
+
+@pytest.mark.parametrize(
+    "m_tiles, n_tiles, group", [(8, 16, 8), (17, 9, 8), (5, 3, 4), (3, 7, 8), (1, 1, 1), (9, 2, 4)]
+)
+def test_a_tile_is_that_of_the_order(m_tiles: int, n_tiles: int, group: int) -> None:
+    tiles = tuple(tile_at(i, m_tiles, n_tiles, group) for i in range(m_tiles * n_tiles))
+    assert tiles == tile_order(m_tiles, n_tiles, group)

@@ -210,13 +210,14 @@ class Effects:
         match tile.op, tile.args:
             case ("copy_async", (Box() as to, Box() as source)):
                 scopes = (to.tensor.scope, source.tensor.scope)
-                if scopes == ("shared.dyn", "global") and tile.scope == "thread":
+                bulk = tile.scope == "thread" and tile.dispatch in ("tma_auto", "tma_explicit")
+                if scopes == ("shared.dyn", "global") and bulk:
                     return self._load(to, source, tile.config)
-                if scopes == ("global", "shared.dyn") and tile.scope == "thread":
+                if scopes == ("global", "shared.dyn") and bulk and not tile.config:
                     return self._store(to, source)
                 if scopes == ("local", "tmem") and tile.scope == "warpgroup":
                     return self._read(to, source)
-            case ("gemm_async", (Box() as acc, Box() as a, Box() as b, *flags)):
+            case ("gemm_async", (Box() as acc, Box() as a, Box() as b, *flags)) if tile.dispatch == "tcgen05":
                 return self._mma(acc, a, b, flags, tile.config)
             case ("cast", (Box() as to, Box() as source)):
                 return self._move(to, source)
@@ -226,7 +227,7 @@ class Effects:
             case _:
                 pass
         scopes = " <- ".join(a.tensor.scope for a in tile.args if isinstance(a, Box))
-        raise Unfollowed(f"{tile.op} {scopes} by a {tile.scope}")
+        raise Unfollowed(f"{tile.op} {scopes} by a {tile.scope} {tile.dispatch}".rstrip())
 
     def _load(self, to: Box, source: Box, config: dict[str, Expr]) -> list[Effect]:
         unknown = config.keys() - _OPTIONS
@@ -256,6 +257,7 @@ class Effects:
 
     def _read(self, to: Box, source: Box) -> list[Effect]:
         column, columns = self._tmem(source)
+        _whole(to)
         first = plus(column, f"-{self.terms.text(to.starts[-1])}")
         return [Emit("read", (), (column, columns)), *self.reads.fill(self.register(to.tensor), first)]
 
@@ -274,6 +276,8 @@ class Effects:
     def _move(self, to: Box, source: Box) -> list[Effect]:
         if to.tensor.scope != "local" or source.tensor.scope != "local":
             raise Unfollowed(f"cast {to.tensor.scope} <- {source.tensor.scope}")
+        _whole(to)
+        _whole(source)
         ahead = plus(self.terms.text(source.starts[-1]), f"-{self.terms.text(to.starts[-1])}")
         return [Assign(self.register(to.tensor), plus(f"v[{self.register(source.tensor)}]", ahead))]
 
@@ -281,6 +285,10 @@ class Effects:
         name, (row, rows, column, columns) = self._smem(to)
         if name != "D" or rows != ("1" if scope == "thread" else str(self.places.tiling.block_m)):
             raise Unfollowed(f"a write of {rows} rows of {name} by a {scope}")
+        if scope != "thread":
+            _whole(source)
+        elif columns != self.terms.text(source.extents[-1]) or len(source.extents) != 1:
+            raise Unfollowed(f"a write of other than {columns} registers")
         first = plus(f"v[{self.register(source.tensor)}]", self.terms.text(source.starts[-1]))
         if scope != "thread":
             # A thread's registers hold two columns each of a fragment.
@@ -345,6 +353,13 @@ class Effects:
         if first is None or len(box.starts) != 2 or number(box.starts[0]) != 0 or number(box.extents[0]) != 128:
             raise Unfollowed("a box of tensor memory that is not of all lanes")
         return plus(str(first), self.terms.text(box.starts[1])), self.terms.text(box.extents[1])
+
+
+def _whole(box: Box) -> None:
+    """Check that a box is all of a register array."""
+    shape = tuple(map(number, box.tensor.shape))
+    if tuple(map(number, box.extents)) != shape or any(number(s) != 0 for s in box.starts):
+        raise Unfollowed(f"part of the registers {box.tensor.name}".rstrip())
 
 
 def plain(verb: str, *names: str) -> Callable[[tuple[Expr, ...], str], list[Effect]]:

@@ -115,6 +115,7 @@ class Expectation:
             last, before = i, dict(self.loaded)
             self.inside[loop.kind] = (i, n)
             if loop.kind is LoopKind.TILE:
+                self.inside[loop.kind] = (i, self.case.rounds)
                 self.tile = self.case.taken[i]
                 self.loaded.clear()
                 self.begun.clear()

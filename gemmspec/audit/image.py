@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from gemmspec.audit.cases import Case, Sampling
 from gemmspec.audit.events import Done
 from gemmspec.audit.ir import Const, Do, Ids, Kernel, Stmt, Var
-from gemmspec.audit.machine import Machine, Step, Warp
+from gemmspec.audit.machine import Machine
 from gemmspec.audit.merge import merged
 from gemmspec.audit.places import Places
 from gemmspec.audit.terms import CLUSTER, CLUSTER_SIZE, RANK, UNREAD, WARP, WARPGROUP, Terms, Unfollowed
+from gemmspec.audit.warp import Step, Warp
 from gemmspec.protocol.program import Protocol
 
 SYNCS = ("cuda.cta_sync", "cuda.cluster_sync")

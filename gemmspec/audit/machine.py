@@ -1,18 +1,9 @@
-"""Runs the statements of a kernel for one warp, and writes down what its threads do.
-
-Statements become closures once; a warp then runs them with its own values. A condition that differs between lanes
-splits the warp: each side runs for its lanes only, and what either side stored has no value afterwards.
-"""
+"""Translates the statements of a kernel into steps that a warp can take."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import cast
-
-from gemmspec.audit.effect import Assign, Effect, Registers, Settle
+from gemmspec.audit.effect import Assign, Effect, Settle
 from gemmspec.audit.effects import Effects
-from gemmspec.audit.events import FULL, Done, Event
 from gemmspec.audit.ir import (
     Attribute,
     Call,
@@ -32,7 +23,6 @@ from gemmspec.audit.ir import (
 )
 from gemmspec.audit.places import Places
 from gemmspec.audit.terms import (
-    ELECTED,
     LANE,
     WARP,
     Terms,
@@ -45,40 +35,10 @@ from gemmspec.audit.terms import (
     pure,
     varies,
 )
+from gemmspec.audit.warp import FULL, Step, Warp, by_lane, lanewise, settle, split, trips
 
-NO_VALUE = cast("int", None)
-"""What a place holds that different lanes gave different values: any use of it raises TypeError."""
-
-
-@dataclass(slots=True)
-class Warp:
-    """One warp at work. `tiles`: how many rounds its loop over tiles may take."""
-
-    v: list[int]
-    tiles: int
-    sampled: Callable[[int], Iterator[int]]
-    lanes: int = FULL
-    out: list[Done] = field(default_factory=list[Done])
-    known: dict[tuple[int, ...], int] = field(default_factory=dict[tuple[int, ...], int])
-    """What was found out of a lane-wise text, by its number, the lanes, and all else that it depends on."""
-
-    def run(self, steps: tuple[Step, ...]) -> list[Done]:
-        """Run steps and return what was done."""
-        self.out = []
-        try:
-            for step in steps:
-                step(self)
-        except TypeError:
-            self.note("a value that differs between the threads of a warp")
-        except (ZeroDivisionError, ValueError, OverflowError) as error:
-            self.note(f"an expression without value: {error}")
-        return self.out
-
-    def note(self, text: str) -> None:
-        self.out.append((Event("unknown", (text,)), self.lanes))
-
-
-Step = Callable[[Warp], None]
+# Attributes that `structure` reads, or that every kernel has.
+_ATTRIBUTES = {"tirx.device_entry", "tirx.dyn_smem_bytes", "tirx.launch_bounds_min_blocks_per_sm"}
 
 
 class Machine:
@@ -87,6 +47,8 @@ class Machine:
     def __init__(self, terms: Terms, places: Places) -> None:
         self.terms = terms
         self.effects = Effects(terms, places)
+        self.texts: list[str] = []
+        """Every text that a step evaluates."""
         self.stored: set[int] = set()
         """Places that the statements translated so far store to."""
 
@@ -124,7 +86,9 @@ class Machine:
                     raise Unfollowed("scope ids of several dimensions")
                 self.terms.bind_id(variables[0], scope)
                 return []
-            case Attribute():
+            case Attribute(key):
+                if key not in _ATTRIBUTES:
+                    raise Unfollowed(f"attribute {key}")
                 return []
             case Unknown(text):
                 raise Unfollowed(text)
@@ -133,15 +97,16 @@ class Machine:
         if isinstance(effect, Assign):
             return self._store(effect.place, effect.value)
         if isinstance(effect, Settle):
-            return _settle(effect.registers)
+            return settle(effect.registers)
         names, numbers = effect.names, effect.numbers
         if effect.verb == "warp sync":
             return _warp_sync
         if effect.verb == "write row":
             return self._rows(names, numbers)
+        self.texts.extend(numbers)
         make = event_function(effect.verb, names, numbers)
         if any(map(varies, numbers)):
-            return _by_lane(make)
+            return by_lane(make)
 
         def step(w: Warp) -> None:
             w.out.append((make(w.v), w.lanes))
@@ -154,7 +119,7 @@ class Machine:
         if varies(row) or any(map(varies, others)) or not pure(thread):
             raise Unfollowed("a write of other rows or columns by each thread")
         make, own = event_function("write", names, (row, *others)), function(f"{thread} == v[{WARP}] * 32 + v[{LANE}]")
-        right = _lanewise(own, thread)
+        right = lanewise(own, thread)
 
         def step(w: Warp) -> None:
             if right(w) == w.lanes:
@@ -168,6 +133,7 @@ class Machine:
         if varies(value):
             raise Unfollowed("a variable with another value in each thread")
         self.stored.add(place)
+        self.texts.append(value)
         get = function(value)
 
         def step(w: Warp) -> None:
@@ -211,10 +177,11 @@ class Machine:
 
     def _if(self, s: If) -> Step:
         condition = self.terms.text(s.condition)
+        self.texts.append(condition)
         then, first = self._branch(s.then)
         other, second = self._branch(s.other)
         if varies(condition):
-            return _split(condition, then, other, tuple(first | second))
+            return split(condition, then, other, tuple(first | second))
         holds = function(condition)
 
         def step(w: Warp) -> None:
@@ -231,14 +198,17 @@ class Machine:
         place, start, extent = self.terms.place(s.var.key), self.terms.text(s.start), self.terms.text(s.extent)
         if varies(start) or varies(extent):
             raise Unfollowed(f"a loop over {s.var.name} that differs between threads")
+        mark = len(self.texts)
+        self.texts += (start, extent)
         body = self.steps(s.body)
-        first, count, unrolled = function(start), function(extent), s.unrolled
+        first, count = function(start), function(extent)
+        if not s.unrolled:
+            varying = [function(t) for t in dict.fromkeys(self.texts[mark:]) if place in depends_on(t)]
+            return trips(place, first, count, body, varying)
 
         def step(w: Warp) -> None:
-            v, begin, n = w.v, first(w.v), count(w.v)
-            if not unrolled:
-                w.out.append((Event("loop", (), (n,)), w.lanes))
-            for i in range(n) if unrolled else w.sampled(n):
+            v, begin = w.v, first(w.v)
+            for i in range(count(v)):
                 v[place] = begin + i
                 for inner in body:
                     inner(w)
@@ -270,80 +240,6 @@ def _unknown(text: str) -> Step:
     return step
 
 
-def _settle(registers: Registers) -> Step:
-    def step(w: Warp) -> None:
-        for place, coming in registers.coming.items():
-            w.v[place] = w.v[coming]
-
-    return step
-
-
 def _warp_sync(w: Warp) -> None:
     if w.lanes != FULL:
         w.note("a warp sync that only part of the warp reaches")
-
-
-def lanes_of(mask: int) -> Iterator[int]:
-    """Yield the lanes of a mask."""
-    return (lane for lane in range(32) if mask >> lane & 1)
-
-
-def _by_lane(make: Callable[[list[int]], Event]) -> Step:
-    """Return the step that makes one event for each group of lanes to whom it is the same."""
-
-    def step(w: Warp) -> None:
-        groups: dict[Event, int] = {}
-        for lane in lanes_of(w.lanes):
-            w.v[LANE] = lane
-            event = make(w.v)
-            groups[event] = groups.get(event, 0) | 1 << lane
-        w.out.extend(groups.items())
-
-    return step
-
-
-def _lanewise(holds: Callable[[list[int]], int], text: str) -> Callable[[Warp], int]:
-    """Return the function of a warp that finds the lanes for which a text holds."""
-    places = depends_on(text)
-    ids, name = tuple(p for p in places if p not in (LANE, ELECTED)), id(holds)
-    always = pure(text)
-
-    def lanes_where(w: Warp) -> int:
-        v = w.v
-        key = (name, w.lanes, *[v[p] for p in ids])
-        if always and key in w.known:
-            return w.known[key]
-        v[ELECTED] = (w.lanes & -w.lanes).bit_length() - 1
-        taken = 0
-        for lane in lanes_of(w.lanes):
-            v[LANE] = lane
-            if holds(v):
-                taken |= 1 << lane
-        if always:
-            w.known[key] = taken
-        return taken
-
-    return lanes_where
-
-
-def _split(condition: str, then: tuple[Step, ...], other: tuple[Step, ...], stored: tuple[int, ...]) -> Step:
-    lanes_where = _lanewise(function(condition), condition)
-    elects = ELECTED in depends_on(condition)
-
-    def step(w: Warp) -> None:
-        before = w.lanes
-        if elects and before != FULL:
-            w.note("elect_sync that only part of the warp reaches")
-        taken = lanes_where(w)
-        rest = before & ~taken
-        for lanes, steps in ((taken, then), (rest, other)):
-            if lanes:
-                w.lanes = lanes
-                for inner in steps:
-                    inner(w)
-        w.lanes = before
-        if taken and rest:
-            for place in stored:
-                w.v[place] = NO_VALUE
-
-    return step

@@ -23,6 +23,7 @@ class Places:
         spec, tiling = protocol.spec, Tiling.of(protocol.spec)
         self.tiling = tiling
         self.regions: dict[int, Region] = {r.offset: r for r in smem_map(spec)}
+        self.names: dict[int | None, str] = {offset: r.name for offset, r in self.regions.items()}
         self.barriers = {b.name for b in protocol.barriers}
         self.widths = {"A": tiling.block_k, "B": tiling.block_k, "D": tiling.chunk}
         d, a, b = spec.gemm.names

@@ -119,9 +119,8 @@ class _Reader:
         known = self.tensors.get(key)
         if known is None:
             shape, columns = self.all(e.shape), self.all(e.allocated_addr)
-            known = Tensor(
-                key, str(e.name), str(e.dtype), str(e.scope()), shape, self.expr(e.elem_offset), None, columns
-            )
+            scope, offset, swizzle = str(e.scope()), self.expr(e.elem_offset), _swizzle(e)
+            known = Tensor(key, str(e.name), str(e.dtype), scope, shape, offset, None, columns, swizzle)
             self.tensors[key] = known
         return known
 
@@ -195,6 +194,15 @@ class _Reader:
         config = {str(k): self.expr(v) for k, v in s.config.items()}
         op = str(s.op.name).removeprefix("tirx.tile.")
         out.append(Tile(op, str(s.scope.name), str(s.dispatch or ""), self.all(s.args), config))
+
+
+def _swizzle(e: Node) -> int:
+    """Return the bytes of a row of a tensor's swizzle atom: 16-byte units, in rows of 2 ** swizzle_len, 8 rows."""
+    layout = e.layout
+    if type(layout).__name__ != "ComposeLayout":
+        return 0
+    unit = int(e.dtype.itemsize) << int(layout.per_element)
+    return unit << int(layout.swizzle_len) if int(layout.atom_len) == 3 and layout.swizzle_inner else -1
 
 
 def _is_tensor(e: Node) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gemmspec.audit.difference import Difference
 from gemmspec.audit.image import Image
 from gemmspec.audit.ir import Attribute, Const, Declare, Expr, Tensor, Var
-from gemmspec.audit.places import DTYPES, offset_of, shape_of, size_of
+from gemmspec.audit.places import DTYPES, ITEM_BYTES, offset_of, shape_of, size_of
 from gemmspec.protocol.memory import smem_bytes, smem_map, tmem_columns
 from gemmspec.protocol.tile import Tiling
 from gemmspec.source import Span
@@ -34,7 +34,18 @@ def _shared_memory(image: Image) -> Iterator[Difference]:
             yield Difference("memory", expected, found, spans.get(region.name))
     for start, tensor in tensors.items():
         yield Difference("memory", "no other buffer", f"{tensor.name or 'one'} at byte {start}", None)
+    yield from _swizzles(image)
     yield from _same("memory", "bytes of shared memory", smem_bytes(protocol.spec), _attribute(image, _SMEM_BYTES))
+
+
+def _swizzles(image: Image) -> Iterator[Difference]:
+    """Yield operands whose rows are swizzled otherwise than over the widest atom that they consist of."""
+    for tensor in _declared(image, "shared.dyn"):
+        name = image.places.names.get(offset_of(tensor))
+        if name in image.places.widths and tensor.data is not None:
+            row = image.places.widths[name] * ITEM_BYTES.get(tensor.dtype, 0)
+            widest = next((n for n in (128, 64, 32) if row % n == 0), 0)
+            yield from _same("memory", f"bytes of the swizzle of {name}", widest, tensor.swizzle)
 
 
 def _tensor_memory(image: Image) -> Iterator[Difference]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from audit_specs import DYNAMIC9
+
 from tampers.tamper import Tamper
 
 DATA: Mapping[str, Tamper] = {
@@ -103,4 +105,29 @@ DATA: Mapping[str, Tamper] = {
     ),
     "a tile row too few": Tamper("num_m_tiles=M_TILES", "num_m_tiles=M_TILES - 1", "producer", ("load A[",)),
     "clusters begin elsewhere": Tamper("tiles.init(bx // CLUSTER)", "tiles.init(bx)", "producer, CTA 1", ("load A[",)),
+    "one k tile is left out": Tamper(
+        "                        mma2tma.wait(ring.stage, ring.phase)",
+        "                        if k != 40:\n                            mma2tma.wait(ring.stage, ring.phase)",
+        "producer",
+        ("a loop that is not alike in all of its trips",),
+    ),
+    "a ragged K is cut off": Tamper(
+        "T.truncdiv(K + BLK_K - 1, BLK_K)",
+        "T.truncdiv(K, BLK_K)",
+        "producer",
+        ("K = 520", "loop of 9 trips", "loop of 8 trips"),
+        spec=DYNAMIC9,
+    ),
+    "half of a chunk is converted": Tamper(
+        "Tx.cast(d_reg[:], acc_reg[:])",
+        "Tx.cast(d_reg[:32], acc_reg[:32])",
+        "writeback",
+        ("write accumulator columns 0..63", "part of the registers d_reg"),
+    ),
+    "a chunk is converted from what was not read": Tamper(
+        "Tx.cast(d_reg[:], acc_reg[:])",
+        'other = T.alloc_local((CHUNK_N,), "float32")\n                    Tx.cast(d_reg[:], other[:])',
+        "writeback",
+        ("registers that nothing has been read into",),
+    ),
 }

@@ -44,7 +44,7 @@ ORDER: Mapping[str, Tamper] = {
     ),
     "the fence of the initialisation comes first": Tamper(
         "        tma2mma.init(1)\n",
-        "        T.ptx.fence.mbarrier_init.release.cluster()\n        T.ptx.tcgen05.fence__before_thread_sync()\n        T.cuda.cluster_sync()\n        tma2mma.init(1)\n",
+        "        T.ptx.fence.mbarrier_init.release.cluster()\n        T.cuda.cluster_sync()\n        tma2mma.init(1)\n",
         "prologue and end",
         ("`cluster sync, cluster sync`", "`cluster sync, cluster sync, cluster sync`"),
     ),

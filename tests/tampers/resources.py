@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from audit_specs import HOPPER
+from audit_specs import HOPPER, NARROW
 
 from tampers.tamper import Tamper
 
@@ -59,6 +59,19 @@ RESOURCES: Mapping[str, Tamper] = {
     ),
     "a stage too many": Tamper(
         "STAGES = 4", "STAGES = 5", "memory", ("mma2tma at byte 40: 32 bytes of uint64", "nothing there")
+    ),
+    "another swizzle": Tamper(
+        "SWIZZLE_64B_ATOM",
+        "SWIZZLE_32B_ATOM",
+        "memory",
+        ("bytes of the swizzle of D: 64", "32"),
+        spec=NARROW,
+    ),
+    "an unknown attribute": Tamper(
+        "        T.device_entry()\n",
+        '        T.device_entry()\n        T.attr({"tirx.persistent_kernel": True})\n',
+        "prologue",
+        ("nothing else", "attribute tirx.persistent_kernel"),
     ),
     "another type": Tamper(
         'D: T.Buffer((M, N), "float16")',
