@@ -28,10 +28,12 @@ sys.path[:0] = [str(HERE), str(ROOT / "tests"), str(ROOT)]
 from operators import mutants  # noqa: E402
 from oracle.explore import Verdict, explore, random_walks  # noqa: E402
 from oracle.fences import missing_fences  # noqa: E402
-from subjects import Subject, protocol_of, subjects  # noqa: E402
+from subjects import Subject, protocol_of, protocol_or_none, subjects  # noqa: E402
+from texts import text_mutants  # noqa: E402
 
 from gemmspec.protocol import Protocol, derive  # noqa: E402
 from gemmspec.protocol.memory import with_stages  # noqa: E402
+from gemmspec.report.spec import spec_text  # noqa: E402
 
 STATES = 20_000
 WALKS = 30
@@ -54,6 +56,11 @@ class Row:
     @property
     def caught(self) -> bool:
         return self.engine.startswith("caught")
+
+    @property
+    def operator(self) -> str:
+        words = self.name.replace(":", "").split()
+        return " ".join(words[: 1 + (words[0] == "text")])
 
     @property
     def verdict(self) -> str:
@@ -120,13 +127,23 @@ def timed(judge: object, protocol: Protocol) -> tuple[str, float]:
     return said, time.perf_counter() - start
 
 
+def variants(text: str, wanted: set[str] | None = None) -> dict[str, Protocol]:
+    """Return the mutants of a text by name: of its Protocol, and of the text itself with all values filled in."""
+    protocol = protocol_of(text)
+    found = {n: m for n, m in mutants(protocol) if wanted is None or n in wanted}
+    for name, changed in text_mutants(spec_text(protocol)):
+        mutant = protocol_or_none(changed) if wanted is None or name in wanted else None
+        if mutant is not None:
+            found[name] = mutant
+    return found
+
+
 def judge_chunk(task: tuple[str, tuple[str, ...]]) -> list[Row]:
     """Judge some mutants of one subject."""
     name, names = task
     subject = next(s for s in subjects() if s.name == name)
     wanted = set(names)
-    full = {n: m for n, m in mutants(protocol_of(subject.full)) if n in wanted}
-    small = {n: m for n, m in mutants(protocol_of(subject.small)) if n in wanted}
+    full, small = (variants(text, wanted) for text in (subject.full, subject.small))
     rows: list[Row] = []
     for n in names:
         reduced = small.get(n, full[n])
@@ -140,7 +157,7 @@ def judge_chunk(task: tuple[str, tuple[str, ...]]) -> list[Row]:
 def tasks(chosen: Iterable[Subject], sample: float) -> Iterator[tuple[str, tuple[str, ...]]]:
     rng = random.Random(0)
     for subject in chosen:
-        names = [n for n, _ in mutants(protocol_of(subject.full)) if rng.random() < sample]
+        names = [n for n in variants(subject.full) if rng.random() < sample]
         for i in range(0, len(names), CHUNK):
             yield subject.name, tuple(names[i : i + CHUNK])
 
@@ -181,8 +198,8 @@ def report(rows: list[Row], chosen: Iterable[Subject]) -> Iterator[str]:
     yield ""
     yield "| operator | mutants | " + " | ".join(CLASSES) + " |"
     yield "|---|" + "--:|" * (len(CLASSES) + 1)
-    for operator in sorted({r.name.split()[0] for r in rows}):
-        mine = [r for r in rows if r.name.split()[0] == operator]
+    for operator in sorted({r.operator for r in rows}):
+        mine = [r for r in rows if r.operator == operator]
         count = Counter(r.verdict for r in mine)
         yield f"| {operator} | {len(mine)} | " + " | ".join(str(count[c]) for c in CLASSES) + " |"
     for title in CLASSES[2:]:

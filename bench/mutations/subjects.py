@@ -45,13 +45,19 @@ class Subject:
     scaled: str
 
 
-def protocol_of(text: str) -> Protocol:
-    """Return the Protocol of a text without errors in names and values."""
+def protocol_or_none(text: str) -> Protocol | None:
+    """Return the Protocol of a text; None where names or values are wrong."""
     source = SourceFile("subject", text)
     tree, errors = parse(source)
     spec, found = resolve(tree, source)
-    assert spec is not None and not errors and not found, (text, errors, found)
-    return derive(spec)
+    return None if spec is None or errors or found else derive(spec)
+
+
+def protocol_of(text: str) -> Protocol:
+    """Return the Protocol of a text without errors in names and values."""
+    protocol = protocol_or_none(text)
+    assert protocol is not None, text
+    return protocol
 
 
 def subjects() -> tuple[Subject, ...]:
