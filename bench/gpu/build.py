@@ -1,0 +1,146 @@
+"""Builds, on a machine without a GPU, what the other scripts here run on one: cubins, manifests, C.
+
+    python bench/gpu/build.py                # -> build/gpu, which git ignores: the device tool is to `carry` it
+
+Builds all Hopper specs, and variants of them that are made by editing their text: other tiles, other types. A spec that
+lint rejects, or that cannot be built, is named, and the others are built all the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import gemmspec
+from gemmspec.api import SpecError
+from gemmspec.toolchain import BuildProblem
+from gemmspec.toolchain.clib import build_library, write_c
+
+ROOT = Path(__file__).parent.parent.parent
+SMEM, STORE_BUFFERS = 232448 - 1024, 2
+SPEC = """\
+kernel {name}
+target sm_90a
+gemm     D[M, N] {result} = A[M, K] {operand} @ B[N, K]^T {operand} accumulate f32
+sizes    M dynamic, N dynamic, K dynamic
+cluster  {cluster}
+block    64 x {n} x 64
+stages   {stages}
+schedule persistent ctas 132 group {group}
+role math     = mma, epilogue  on warpgroups 1..{consumers} chunk {chunk} buffers 2{math_registers}
+role producer = tma            on warpgroup 0{registers}{multicast}
+barrier tma2mma [stages]  producer -> math
+barrier mma2tma [stages]  math -> producer
+"""
+# What is compiled to C, too.
+AS_C = ("hopper_n256_cluster_dynamic", "hopper_n128_dynamic", "hopper_n256", "n64_bf16")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kernel for any sizes, by what sets it apart."""
+
+    n: int
+    cluster: str = "1 x 1"
+    consumers: int = 2
+    group: int = 8
+    operand: str = "f16"
+    result: str = "f16"
+    chunk: int = 64
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        parts = [f"n{self.n}"]
+        parts += [f"m{64 * self.consumers}"] if self.consumers != 2 else []
+        parts += ["c" + self.cluster.replace(" ", "")] if self.cluster != "1 x 1" else []
+        parts += [f"g{self.group}"] if self.group != 8 else []
+        parts += [self.operand] if self.operand != "f16" else []
+        parts += [f"d{self.result}"] if self.result != self.operand else []
+        return "_".join(parts)
+
+    def text(self) -> str:
+        """The spec."""
+        stage = (64 * self.consumers + self.n) * 64 * 2
+        bytes_ = {"f16": 2, "bf16": 2, "f32": 4}[self.result]
+        store = self.consumers * STORE_BUFFERS * 64 * self.chunk * bytes_
+        multicast = {"1 x 1": "", "2 x 1": " multicast B", "1 x 2": " multicast A", "2 x 2": " multicast A, B"}
+        asks = self.consumers == 2
+        return SPEC.format(
+            **self.__dict__,
+            name=self.name,
+            stages=min((SMEM - store) // stage, 8),
+            multicast=multicast[self.cluster],
+            math_registers=" registers 232" if asks else "",
+            registers=" registers 40" if asks else "",
+        )
+
+
+def variants() -> Iterator[Variant]:
+    """Yield what the specs do not have."""
+    for n in (256, 192, 128, 64):
+        yield Variant(n, operand="bf16", result="bf16")
+        yield Variant(n, cluster="1 x 2")
+    yield Variant(256, cluster="2 x 1", group=16)
+    yield Variant(256, cluster="2 x 1", group=4)
+    yield Variant(256, group=16)
+    yield Variant(128, cluster="2 x 2")
+    yield Variant(128, cluster="2 x 1", operand="bf16", result="bf16")
+    yield Variant(128, result="f32", chunk=32)
+    yield Variant(144, chunk=48)
+    yield Variant(160, chunk=32)
+    yield Variant(224, chunk=32)
+    yield Variant(96, chunk=32)
+    yield replace(Variant(64), consumers=1)
+    yield replace(Variant(128), consumers=1)
+    yield replace(Variant(192), consumers=1)
+    yield replace(Variant(256), consumers=1)
+
+
+def sources(only: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the text of each spec whose name has that in it."""
+    for path in sorted((ROOT / "specs").glob("hopper_*.gemmspec")):
+        if only in path.stem:
+            yield path.stem, path.read_text(encoding="utf-8")
+    for variant in variants():
+        if only in variant.name:
+            yield variant.name, variant.text()
+
+
+def main() -> int:
+    """Build; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "gpu")
+    parser.add_argument("--only", default="", help="build only what has this in its name")
+    asked = parser.parse_args()
+    failed: list[str] = []
+    for name, text in sources(asked.only):
+        start = time.monotonic()
+        try:
+            artifact = gemmspec.build(gemmspec.load(text))
+        except (SpecError, BuildProblem) as problem:
+            print(f"{name}: NOT BUILT: {problem}", flush=True)
+            failed.append(name)
+            continue
+        artifact.write(asked.out)
+        assert artifact.manifest is not None and artifact.manifest.assembled is not None
+        assert artifact.cubin is not None, artifact.note
+        report = artifact.manifest.assembled
+        if name in AS_C:
+            files = write_c(artifact.manifest, artifact.cubin)
+            for file, content in files.items():
+                (asked.out / file).write_text(content, encoding="utf-8")
+            (asked.out / f"{name}.so").write_bytes(build_library(name, files))
+        spilled = report.spill_store_bytes + report.spill_load_bytes
+        took = time.monotonic() - start
+        print(f"{name}: {report.registers} registers, {spilled} bytes spilled, {took:.1f} s", flush=True)
+    print(f"not built: {', '.join(failed)}" if failed else "all built")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""What the scripts for the device share: the kernels in a folder, and where results go.
+
+Needs Python, torch and cuda-bindings; of gemmspec only `gemmspec.runtime`, found beside this folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent.parent
+sys.path.insert(0, str(ROOT))
+
+from gemmspec.runtime import Kernel, load  # noqa: E402
+from gemmspec.runtime.watchdog import Watchdog  # noqa: E402
+
+__all__ = ["ROOT", "Kernel", "Watchdog", "kernels", "options", "pairs", "types", "write"]
+
+
+def options(about: str) -> argparse.ArgumentParser:
+    """Return a parser with the options that all have."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--kernels", type=Path, default=ROOT / "build" / "gpu", help="folder of cubins and manifests")
+    parser.add_argument("--only", default="", help="take only kernels with this in their name; commas for several")
+    parser.add_argument("--patience", type=float, default=20.0, help="seconds until the GPU is said to hang")
+    return parser
+
+
+def kernels(folder: Path, only: str) -> dict[str, Kernel]:
+    """Return the kernels in a folder by name."""
+    wanted = [word for word in only.split(",") if word]
+    found = {
+        path.stem: load(path)
+        for path in sorted(folder.glob("*.json"))
+        if path.with_suffix(".cubin").is_file() and (not wanted or any(word in path.stem for word in wanted))
+    }
+    if not found:
+        sys.exit(f"no kernel in {folder}: run bench/gpu/build.py, and carry that folder")
+    return found
+
+
+def types(kernel: Kernel) -> tuple[str, str]:
+    """Return the types of A (and B) and of D."""
+    a, _, d = kernel.manifest.tensors
+    return a.dtype, d.dtype
+
+
+def pairs(text: str) -> list[tuple[int, int, int]]:
+    """Return the shapes of `128x4096x4096,1024`; one number is a cube."""
+    shapes: list[tuple[int, int, int]] = []
+    for part in text.split(","):
+        numbers = [int(n) for n in part.split("x")]
+        m, n, k = numbers * 3 if len(numbers) == 1 else numbers
+        shapes.append((m, n, k))
+    return shapes
+
+
+def write(name: str, data: dict[str, Any], table: list[str]) -> None:
+    """Write NAME.json and NAME.md where the device tool fetches files from, or into build/, and print the table."""
+    out = Path(os.environ.get("OUT") or ROOT / "build" / "results")
+    out.mkdir(parents=True, exist_ok=True)
+    (out / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    (out / f"{name}.md").write_text("\n".join(table) + "\n", encoding="utf-8")
+    print("\n".join(table), flush=True)

@@ -1,0 +1,222 @@
+"""The CUDA driver: what a launch needs of it. The only importer of cuda-bindings, which has no types.
+
+Everything here is per process; nothing is imported, and no device touched, before the first use.
+"""
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportMissingModuleSource=false, reportMissingImports=false
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from gemmspec.runtime.problem import DriverProblem, LoadProblem
+
+_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
+_MOST_STREAMS = 32
+_MAP_BYTES = 128
+_NEEDED_CUDA = 12000  # tensor maps
+
+
+def device_of(pointer: int) -> int:
+    """Return the device that an address is on. Raises `DriverProblem` where it is none of a device."""
+    cuda = _driver()
+    what = cuda.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    return int(_done("cuPointerGetAttribute", cuda.cuPointerGetAttribute(what, pointer)))
+
+
+def device_name(device: int) -> str:
+    """Return what a device is called."""
+    return _done("cuDeviceGetName", _driver().cuDeviceGetName(64, device)).split(b"\0")[0].decode()
+
+
+def capability(device: int) -> tuple[int, int]:
+    """Return the compute capability of a device."""
+    cuda = _driver()
+    attributes = cuda.CUdevice_attribute
+    major, minor = (
+        int(_done("cuDeviceGetAttribute", cuda.cuDeviceGetAttribute(which, device)))
+        for which in (
+            attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+            attributes.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+        )
+    )
+    return major, minor
+
+
+class Function:
+    """A kernel in the primary context of one device, which it loads."""
+
+    def __init__(self, device: int, image: bytes, name: str, shared_bytes: int) -> None:
+        cuda = _driver()
+        self.context = _primary(device)
+        with _current(self.context), _capture_of_anything():
+            # The module holds no copy of the image: the driver's does.
+            module = _done("cuModuleLoadData", cuda.cuModuleLoadData(image))
+            self.handle = _done("cuModuleGetFunction", cuda.cuModuleGetFunction(module, name.encode()))
+            most = cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            _done("cuFuncSetAttribute", cuda.cuFuncSetAttribute(self.handle, most, shared_bytes))
+
+
+class TensorMap:
+    """A CUtensorMap in memory, at `address`."""
+
+    __slots__ = ("_memory", "address")
+
+    def __init__(
+        self,
+        dtype: int,
+        pointer: int,
+        dims: Sequence[int],
+        strides: Sequence[int],
+        box: Sequence[int],
+        element_strides: Sequence[int],
+        modes: tuple[int, int, int, int],
+    ) -> None:
+        rank = len(dims)
+        # Aligned to 128 bytes, as cuda.h of CUDA 13 has it (12: 64); an object of cuda-bindings is to 16.
+        self._memory = ctypes.create_string_buffer(2 * _MAP_BYTES)
+        self.address = (ctypes.addressof(self._memory) + _MAP_BYTES - 1) & -_MAP_BYTES
+        wide, narrow = ctypes.c_uint64 * rank, ctypes.c_uint32 * rank
+        status = _encode()(
+            self.address, dtype, rank, pointer, wide(*dims), wide(*strides), narrow(*box), narrow(*element_strides),
+            *modes,
+        )  # fmt: skip
+        if status:
+            shape = f"dims {list(dims)}, strides {list(strides)} bytes, box {list(box)}"
+            raise _refused("cuTensorMapEncodeTiled", status, f" for {shape}")
+
+
+class Launch:
+    """One launch, made ready: a call makes it on a stream. Several threads may call at a time."""
+
+    __slots__ = ("_arguments", "_attributes", "_configs", "_context", "_handle", "_launch", "_make", "_now", "_parts")
+
+    def __init__(
+        self,
+        function: Function,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        cluster: tuple[int, int, int],
+        shared_bytes: int,
+        arguments: Sequence[TensorMap | int],
+    ) -> None:
+        cuda = _driver()
+        numbers = [ctypes.c_int32(a) if isinstance(a, int) else a for a in arguments]
+        places = [n.address if isinstance(n, TensorMap) else ctypes.addressof(n) for n in numbers]
+        table = (ctypes.c_void_p * len(places))(*places)
+        self._parts = (numbers, table, function)
+        self._arguments = ctypes.addressof(table)
+        self._handle, self._context = function.handle, int(function.context)
+        self._launch, self._now = cuda.cuLaunchKernelEx, cuda.cuCtxGetCurrent
+        self._configs: dict[int, Any] = {}
+
+        def make(stream: int) -> Any:
+            config = cuda.CUlaunchConfig()
+            config.gridDimX, config.gridDimY, config.gridDimZ = grid
+            config.blockDimX, config.blockDimY, config.blockDimZ = block
+            config.sharedMemBytes, config.hStream = shared_bytes, cuda.CUstream(stream)
+            if max(cluster) > 1:
+                attribute = cuda.CUlaunchAttribute()
+                attribute.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+                size = attribute.value.clusterDim
+                size.x, size.y, size.z = cluster
+                config.attrs, config.numAttrs = [attribute], 1
+            return config
+
+        self._make: Callable[[int], Any] = make
+
+    def __call__(self, stream: int) -> None:
+        """Launch on a stream, given as its handle. The device's context need not be current."""
+        # One configuration a stream, never changed: a launch lets other threads run while it reads its own.
+        config = self._configs.get(stream)
+        if config is None:
+            if len(self._configs) >= _MOST_STREAMS:
+                self._configs = {}
+            config = self._configs[stream] = self._make(stream)
+        if int(self._now()[1]) == self._context:
+            (status,) = self._launch(config, self._handle, self._arguments, 0)
+        else:
+            with _current(self._context):
+                (status,) = self._launch(config, self._handle, self._arguments, 0)
+        if status:
+            raise _refused("cuLaunchKernelEx", int(status))
+
+
+@cache
+def _driver() -> Any:
+    try:
+        from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue]
+    except ImportError as error:
+        raise LoadProblem("cuda-bindings is not installed (pip install 'gemmspec[cuda]')") from error
+    try:
+        status, *_ = driver.cuInit(0)
+    except Exception as error:  # cuda-pathfinder's own, where there is no libcuda.so.1
+        raise LoadProblem(f"there is no CUDA driver on this machine ({error})") from error
+    if int(status):
+        raise LoadProblem(f"the CUDA driver does not start: cuInit says {status.name}")
+    version = int(_done("cuDriverGetVersion", driver.cuDriverGetVersion()))
+    if version < _NEEDED_CUDA:
+        raise LoadProblem(f"the driver is of CUDA {version // 1000}.{version % 1000 // 10}, and 12.0 is needed")
+    return driver
+
+
+@cache
+def _encode() -> Callable[..., int]:
+    """Return cuTensorMapEncodeTiled as C has it: into memory of ours, and with arrays."""
+    cuda = _driver()
+    flags = cuda.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
+    found = cuda.cuGetProcAddress(b"cuTensorMapEncodeTiled", _NEEDED_CUDA, flags)
+    status, address = found[0], found[1]
+    if int(status) or not address:
+        raise LoadProblem("this CUDA driver has no cuTensorMapEncodeTiled")
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    types = [pointer, number, ctypes.c_uint32, pointer, *[pointer] * 4, *[number] * 4]
+    return ctypes.CFUNCTYPE(number, *types)(int(address))
+
+
+@cache
+def _primary(device: int) -> Any:
+    """Return the primary context of a device: the one that torch and the CUDA runtime use."""
+    return _done("cuDevicePrimaryCtxRetain", _driver().cuDevicePrimaryCtxRetain(device))
+
+
+@contextmanager
+def _current(context: Any) -> Generator[None]:
+    cuda = _driver()
+    _done("cuCtxPushCurrent", cuda.cuCtxPushCurrent(context))
+    try:
+        yield
+    finally:
+        cuda.cuCtxPopCurrent()
+
+
+@contextmanager
+def _capture_of_anything() -> Generator[None]:
+    """Let this thread load a module while a stream is being captured into a graph: the load is no part of it."""
+    cuda = _driver()
+    mode = cuda.CUstreamCaptureMode(_RELAXED)
+    before = _done("cuThreadExchangeStreamCaptureMode", cuda.cuThreadExchangeStreamCaptureMode(mode))
+    try:
+        yield
+    finally:
+        cuda.cuThreadExchangeStreamCaptureMode(before)
+
+
+def _done(call: str, result: Any) -> Any:
+    """Return what a call of cuda-bindings gives."""
+    status, *values = result
+    if int(status):
+        raise _refused(call, int(status))
+    return values[0] if values else None
+
+
+def _refused(call: str, status: int, why: str = "") -> DriverProblem:
+    cuda = _driver()
+    known = cuda.CUresult(status)
+    text = cuda.cuGetErrorString(known)[1]
+    said = text.decode(errors="replace") if text else "unknown error"
+    return DriverProblem(f"{call} says {known.name} ({said}){why}", status)
