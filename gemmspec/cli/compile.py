@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from gemmspec.driver import Checked
     from gemmspec.toolchain import Artifact
 
-_KINDS = ("tirx", "cuda", "cubin")
+_USUAL = ("tirx", "cuda", "cubin")
+_KINDS = (*_USUAL, "c", "lib")
 
 
 def _emit(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
@@ -35,11 +36,11 @@ def _emit(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 @click.option("--out", "folder", default="build", show_default=True, metavar="DIR", help="Where to write.")
 @click.option(
     "--emit",
-    default=",".join(_KINDS),
+    default=",".join(_USUAL),
     show_default=True,
     metavar="LIST",
     callback=_emit,
-    help="What to make: the TIRx module always, CUDA text, cubin.",
+    help="What to make: the TIRx module always, CUDA text, cubin, C with the cubin in it, shared library.",
 )
 @click.option("--force", is_flag=True, help="Generate code for a spec with errors, to try a finding elsewhere.")
 @color_option
@@ -54,6 +55,7 @@ def command(
 ) -> int:
     """Write the kernel of each spec: NAME.py (TIRx), NAME.cu, NAME.cubin, NAME.json (what a launch needs).
 
+    With --emit c,lib also NAME.c, NAME.h, NAME_example.c and NAME.so, which need libcuda.so.1 and nothing else.
     A spec with errors is not compiled. What is written was read back and compared with what was proved.
     """
     sources, complete = read_specs(specs)
@@ -93,13 +95,31 @@ def _compile(
     from gemmspec.toolchain import BuildProblem, Emit, build
 
     try:
-        artifact = build(checked.protocol, source.text, [Emit(word) for word in emit])
+        in_c = {"c", "lib"} & set(emit)
+        kinds = {Emit(word) for word in emit if word in _USUAL} | ({Emit.CUBIN} if in_c else set[Emit]())
+        artifact = build(checked.protocol, source.text, kinds)
+        more = _in_c(artifact, "lib" in emit) if in_c else {}
     except BuildProblem as problem:
         complain(f"{source.name}: {problem}{_keep(problem.log, folder, name)}")
         return 2 if problem.missing_tool else 1
-    paths = artifact.write(folder)
+    from pathlib import Path
+
+    from gemmspec.toolchain.output import write_together
+
+    paths = write_together(Path(folder), {**artifact.files(), **more})
     say(_summary(artifact, paths))
     return 0
+
+
+def _in_c(artifact: Artifact, library: bool) -> dict[str, str | bytes]:
+    """Return the kernel's C files, and its library."""
+    from gemmspec.toolchain import BuildProblem
+    from gemmspec.toolchain.clib import build_library, write_c
+
+    if artifact.manifest is None or artifact.cubin is None:
+        raise BuildProblem(f"a C file holds the cubin, and there is none: {artifact.note}", missing_tool=True)
+    sources = write_c(artifact.manifest, artifact.cubin)
+    return {**sources, **({f"{artifact.name}.so": build_library(artifact.name, sources)} if library else {})}
 
 
 def _show(checked: Checked, color: str) -> None:
@@ -125,6 +145,7 @@ def _summary(artifact: Artifact, paths: tuple[Path, ...]) -> str:
     lines = [f"{artifact.name}"]
     width = max(len(str(path)) for path in paths)
     facts = {".py": f"TIRx, {artifact.tirx.count(chr(10))} lines", ".cu": "CUDA", ".json": "manifest"}
+    facts |= {".c": "C", ".h": "C header", ".so": "library, needs libcuda.so.1"}
     assembled = artifact.manifest.assembled if artifact.manifest is not None else None
     if artifact.manifest is not None and assembled is not None:
         spilled = assembled.spill_store_bytes + assembled.spill_load_bytes
