@@ -23,6 +23,7 @@ COMMANDS = {
     "show": "gemmspec.cli.show",
     "compile": "gemmspec.cli.compile",
     "simulate": "gemmspec.cli.simulate",
+    "bench": "gemmspec.cli.bench",
     "new": "gemmspec.cli.new",
     "explain": "gemmspec.cli.explain",
     "rules": "gemmspec.cli.rules",
