@@ -133,9 +133,9 @@ PAIR.add("cluster-2x2-multicast", cluster="2 x 2", producer="multicast A")
 PAIR.add("cluster-4x2", cluster="4 x 2", producer="multicast A")
 PAIR.add("multicast-in-pair", cluster="4 x 1", producer="multicast B", refused="GS410")
 PAIR.add("too-deep", stages=6, refused="GS301")
-PAIR.add("too-many-columns", consumers=3, refused="GS302")
+PAIR.add("too-many-columns", consumers=3, stages=2, refused="GS302")
 PAIR.add("m-64", block="64 x 128 x 64", refused="GS401")
-PAIR.add("n-256", block="128 x 256 x 64", stages=2, refused="GS401")
+PAIR.add("n-256", block="128 x 256 x 64", stages=2, consumers=1, refused="GS401")
 PAIR.add("k-32", block="128 x 128 x 32", refused="GS406")
 PAIR.add("odd-k", sizes="M = 4096, N = 4096, K = 4100", refused="GS403")
 PAIR.add("odd-n", sizes="M = 4096, N = 4100, K = 4096", refused="GS403")
@@ -173,7 +173,7 @@ HOPPER.add("hopper-multicast-both", cluster="2 x 2", producer="multicast A B", b
 HOPPER.add("hopper-dynamic", sizes=DYNAMIC, cluster="2 x 1", producer="multicast B")
 HOPPER.add("hopper-ragged", sizes="M = 5000, N = 3000, K = 4104")
 HOPPER.add("hopper-one-tile", sizes="M = 128, N = 256, K = 64")
-HOPPER.add("hopper-m-128", block="128 x 256 x 64", refused="GS401")
+HOPPER.add("hopper-m-128", block="128 x 64 x 64", refused="GS401")
 
 CASES = {**PAIR.cases, **ONE.cases, **HOPPER.cases}
 
