@@ -24,6 +24,8 @@ COMMANDS = {
     "compile": "gemmspec.cli.compile",
     "simulate": "gemmspec.cli.simulate",
     "bench": "gemmspec.cli.bench",
+    "sweep": "gemmspec.cli.sweep",
+    "graph": "gemmspec.cli.graph",
     "new": "gemmspec.cli.new",
     "explain": "gemmspec.cli.explain",
     "rules": "gemmspec.cli.rules",

@@ -21,6 +21,11 @@ from gemmspec.targets import Target
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first schedule.")
 @click.option("--ctas", type=click.IntRange(1), help="Persistent CTAs in place of the spec's; few do many tiles each.")
 @click.option("--clusters", type=click.IntRange(1), help="Run only that many clusters, with their share of the tiles.")
+@click.option(
+    "--timeline",
+    metavar="OUT",
+    help="Run it in time in place of on numbers: say how long it takes, and draw it into OUT.svg, .html or .json.",
+)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--force", is_flag=True, help="Simulate a spec in which lint finds errors, too.")
 @target_option
@@ -32,6 +37,7 @@ def command(
     seed: int,
     ctas: int | None,
     clusters: int | None,
+    timeline: str | None,
     form: str,
     force: bool,
     target: Target | None,
@@ -40,10 +46,14 @@ def command(
     """Run every role of every CTA on numbers, under adversarial schedules, and compare with a reference.
 
     Ends with status 1 where a result is wrong or the pipeline stops, and where lint finds errors.
+    With --timeline, the time that the target takes is predicted instead; seeds and CTAs play no part in it.
     """
+    from gemmspec.cli.timeline import format_of
     from gemmspec.driver import check
     from gemmspec.report import text
 
+    if timeline is not None:
+        format_of(timeline)
     sources, complete = read_specs([spec])
     if len(sources) > 1:
         raise click.UsageError("only one spec can be simulated at a time")
@@ -61,6 +71,12 @@ def command(
         return 1
     for error in errors:
         complain(f"{source.name}:{source.position(error.span.start)[0]}: {error.code} {error.message}")
+
+    if timeline is not None:
+        from gemmspec.cli.timeline import write_timeline
+
+        ended = write_timeline(protocol, sizes, timeline, form)
+        return int(bool(errors) or not ended)
 
     from gemmspec.simulate import prepare, render, simulate
     from gemmspec.simulate.problem import sizes_of
