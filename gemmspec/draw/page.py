@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from gemmspec.draw.palette import fill_of, ink_on
-from gemmspec.draw.timeline import heading, lanes_of
+from gemmspec.draw.timeline import heading, lanes_of, merged
 from gemmspec.timing.outcome import Kind, Prediction
 from gemmspec.timing.report import text
 
@@ -28,7 +28,7 @@ def timeline_html(prediction: Prediction) -> str:
         ],
         "blocks": [
             [number[b.lane], kinds.index(b.kind), round(b.start), round(b.end), b.text, b.detail, b.tile]
-            for b in prediction.blocks
+            for b in merged(prediction.blocks)
         ],
     }
     # `</` would end the script; JSON may write it as `<\/`.

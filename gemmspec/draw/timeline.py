@@ -7,7 +7,7 @@ stage's row, A is above and B below; a block reaches from the issue of a load to
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gemmspec.draw.canvas import Canvas, fits
 from gemmspec.draw.palette import FAINT, INK, QUIET, fill_of, ink_on
@@ -92,23 +92,20 @@ def _panels(p: Prediction, blocks: Sequence[Block]) -> list[_Panel]:
 
 
 def merged(blocks: Sequence[Block]) -> list[Block]:
-    """Join the loads of several consumers' A into one block a stage."""
-    joined: dict[tuple[Lane, Kind], Block] = {}
+    """Join the loads of several consumers' A into one block a stage, so that none lie on each other."""
+    joined: dict[Lane, Block] = {}
     out: list[Block] = []
     for block in blocks:
+        last = joined.get(block.lane)
         if block.kind is not Kind.LOAD_A:
             out.append(block)
-            continue
-        key = (block.lane, block.kind)
-        last = joined.get(key)
-        if last is not None and block.start < last.end:
-            joined[key] = Block(
-                last.lane, last.kind, last.start, max(last.end, block.end), last.text, last.detail, last.tile
-            )
+        elif last is not None and block.start < last.end:
+            both = f"load of A into stage {block.lane.row}"
+            joined[block.lane] = replace(last, end=max(last.end, block.end), text="A", detail=both)
         else:
             if last is not None:
                 out.append(last)
-            joined[key] = block
+            joined[block.lane] = block
     return sorted([*out, *joined.values()], key=lambda b: b.start)
 
 
