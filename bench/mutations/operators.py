@@ -347,6 +347,8 @@ def depths(p: Protocol) -> Iterator[Mutant]:
                 yield f"depth {plan.name} {word}", replace(p, barriers=new)
     for program in p.programs:
         for cursor in program.cursors:
+            if cursor.id not in _of_barriers(program):
+                continue
             for word, n in _numbers(cursor.depth):
                 if word != "/2":
                     new = tuple(replace(c, depth=n) if c is cursor else c for c in program.cursors)
@@ -355,6 +357,11 @@ def depths(p: Protocol) -> Iterator[Mutant]:
                         f"depth of cursor {cursor.id} ({cursor.word}) of {program.role.name} {word}",
                         replace(p, programs=programs),
                     )
+
+
+def _of_barriers(program: Program) -> set[int | None]:
+    """Return the cursors that a user can make disagree: those of barrier slots."""
+    return {s.slot.cursor for s in program.walk() if isinstance(s, Wait | Arrive | Expect | Commit)}
 
 
 def _resized(factors: tuple, n: int) -> tuple:

@@ -43,19 +43,16 @@ CHUNK = 12
 
 @dataclass(frozen=True)
 class Row:
-    """One mutant. `engine`, `small`: what the engine says of the full and of the scaled-down one."""
+    """One mutant. `small`: of the scaled-down spec. `oracle_full`: asked only where the engine tells the two apart."""
 
     subject: str
     name: str
     engine: str
-    small: str
-    oracle: str
+    engine_small: str
+    oracle_small: str
+    oracle_full: str
     engine_seconds: float
     oracle_seconds: float
-
-    @property
-    def caught(self) -> bool:
-        return self.engine.startswith("caught")
 
     @property
     def operator(self) -> str:
@@ -64,23 +61,21 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """Return the row's class in the table."""
-        if "crash" in (self.engine, self.small):
-            return "engine crashed"
-        if self.oracle == "unknown":
+        """Return the row's class in the table: the first pair of judgements that differ decides."""
+        pairs = [(self.engine_small, self.oracle_small)]
+        pairs.append((self.engine, self.oracle_full or self.oracle_small))
+        for said, found in pairs:
+            if said == "crash":
+                return "engine crashed"
+            if found != "unknown" and (said == "clean") != (found == "clean"):
+                return "only the engine" if found == "clean" else "only the oracle"
+        if "unknown" in (found for _, found in pairs):
             return "unknown"
-        if self.caught != self.small.startswith("caught"):
-            return "engine disagrees with itself"
-        bad = self.oracle != "clean"
-        if self.caught and bad:
-            return "caught by both"
-        if not self.caught and not bad:
-            return "harmless by both"
-        return "only the oracle" if bad else "only the engine"
+        return "harmless by both" if self.engine == "clean" else "caught by both"
 
 
 AGREED = ("caught by both", "harmless by both")
-CLASSES = (*AGREED, "unknown", "only the oracle", "only the engine", "engine disagrees with itself", "engine crashed")
+CLASSES = (*AGREED, "unknown", "only the oracle", "only the engine", "engine crashed")
 
 
 def engine(protocol: Protocol) -> str:
@@ -148,9 +143,10 @@ def judge_chunk(task: tuple[str, tuple[str, ...]]) -> list[Row]:
     for n in names:
         reduced = small.get(n, full[n])
         said, seconds = timed(engine, full[n])
-        of_small = engine(reduced) if reduced is not full[n] else said
+        said_small = engine(reduced) if reduced is not full[n] else said
         found, spent = timed(oracle, reduced)
-        rows.append(Row(name, n, said, of_small, found, seconds, spent))
+        differs = (said == "clean") != (said_small == "clean")
+        rows.append(Row(name, n, said, said_small, found, oracle(full[n]) if differs else "", seconds, spent))
     return rows
 
 

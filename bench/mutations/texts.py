@@ -72,8 +72,8 @@ def _of_barrier(line: str) -> Iterator[Edit]:
         yield where, line.replace(found[0], where)
     found = re.search(r"\[[^\]]*\]", line)
     if found:
-        for n in (1, 2, 3):
-            yield f"slots {n}", line.replace(found[0], f"[{n}]")
+        n = 1 if "stages" in found[0] else 2
+        yield f"slots {n}", line.replace(found[0], f"[{n}]")
 
 
 def _of_step(line: str, barriers: list[str]) -> Iterator[Edit]:

@@ -170,7 +170,7 @@ class _Walk:
         self.started: set[tuple[int, int]] = set()
         self.reading = self.issuing = 0
         self.groups: list[int] = []
-        self.open = self.mmas = 0
+        self.open = self.mmas = self.held = 0
         self.registers: tuple[int, ...] = ()
         self.act = act
         self.body(self.program.body)
@@ -263,6 +263,7 @@ class _Walk:
             case Retire():
                 self.out(Do.DONE, self.mmas - a.pending, text=f"retire {a.pending}")
             case AccRead():
+                self.held = self._drawn()
                 cell, tile = self.acc(a, self.cta), self.at()[0]
                 flight = self._flight((), cell, (), "tcgen05.ld", self.file())
                 self.reading |= 1 << flight
@@ -271,6 +272,10 @@ class _Walk:
                 self.out(Do.MASK, self.reading, text="wait::ld")
             case StoreWrite():
                 cell = self._store(a.buffer)
+                if self.u.p.spec.target.has_tmem and self.held != self._drawn():
+                    self.out(Do.BAD, "stale", text="the registers do not hold the chunk that is stored")
+                if not self.u.p.spec.target.has_tmem and not self.registers:
+                    self.out(Do.BAD, "stale", text="nothing was computed into the registers")
                 if cell is not None:
                     stale = tuple((c, self.u.sum_of(c, self.at()[0])) for c in self.registers)
                     self.out(Do.WRITE, cell, self._drawn(), (self.reading, stale, self.file()), "write store buffer")
