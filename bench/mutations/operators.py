@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 
+from edits import Path, edited, label, named, replaced, statements, with_body
+
 from gemmspec.protocol.program import (
     AccRead,
     AccReadWait,
@@ -35,7 +37,6 @@ from gemmspec.protocol.program import (
 from gemmspec.vocabulary import Group, LoopKind
 
 Mutant = tuple[str, Protocol]
-Path = tuple[int, ...]
 
 FENCES = (TcgenFence, ProxyFence)
 """What has no effect on the order of role instances: only the engine's typed edges can judge these."""
@@ -72,69 +73,18 @@ def _content(p: Protocol) -> tuple[object, ...]:
     return p.barriers, p.buffers, p.programs, p.start_sync, p.end_sync
 
 
-def _places(program: Program) -> Iterator[tuple[Path, Statement]]:
-    def walk(body: tuple[Statement, ...], path: Path) -> Iterator[tuple[Path, Statement]]:
-        for i, s in enumerate(body):
-            yield (*path, i), s
-            if isinstance(s, Loop | Branch):
-                yield from walk(s.body, (*path, i))
-
-    yield from walk(program.body, ())
-
-
-def _edit(
-    body: tuple[Statement, ...], path: Path, edit: Callable[[tuple[Statement, ...], int], tuple[Statement, ...]]
-) -> tuple[Statement, ...]:
-    """Return a body whose innermost list on the path has been edited at the path's last index."""
-    if len(path) == 1:
-        return edit(body, path[0])
-    inner = body[path[0]]
-    assert isinstance(inner, Loop | Branch)
-    new = replace(inner, body=_edit(inner.body, path[1:], edit))
-    return (*body[: path[0]], new, *body[path[0] + 1 :])
-
-
-def _with_body(p: Protocol, program: Program, body: tuple[Statement, ...]) -> Protocol:
-    return replace(p, programs=tuple(replace(q, body=body) if q is program else q for q in p.programs))
-
-
-def _with(p: Protocol, program: Program, path: Path, *new: Statement) -> Protocol:
-    """Return the protocol with the statement at a path replaced by others."""
-    return _with_body(p, program, _edit(program.body, path, lambda b, i: (*b[:i], *new, *b[i + 1 :])))
-
-
-def label(s: Statement) -> str:
-    """Return a statement's name for people."""
-    of = (
-        getattr(s, "barrier", "")
-        if isinstance(s, Wait | Arrive | Commit | Expect)
-        else getattr(getattr(s, "operand", None), "value", "")
-    )
-    return f"{type(s).__name__} {of}".strip()
-
-
-def _named(verb: str, program: Program, path: Path, s: Statement, more: str = "") -> str:
-    return f"{verb} {label(s)} at {program.role.name}/{'.'.join(map(str, path))}{more and ' ' + more}"
-
-
-def _all(p: Protocol) -> Iterator[tuple[Program, Path, Statement]]:
-    for program in p.programs:
-        for path, s in _places(program):
-            yield program, path, s
-
-
 def drop(p: Protocol) -> Iterator[Mutant]:
     """Leave a synchronising statement, or a load, out."""
-    for program, path, s in _all(p):
+    for program, path, s in statements(p):
         if isinstance(s, (*SYNCHRONISING, Load)):
-            yield _named("drop", program, path, s), _with(p, program, path)
+            yield named("drop", program, path, s), replaced(p, program, path)
 
 
 def duplicate(p: Protocol) -> Iterator[Mutant]:
     """Run a synchronising statement twice."""
-    for program, path, s in _all(p):
+    for program, path, s in statements(p):
         if isinstance(s, SYNCHRONISING):
-            yield _named("duplicate", program, path, s), _with(p, program, path, s, s)
+            yield named("duplicate", program, path, s), replaced(p, program, path, s, s)
 
 
 def move(p: Protocol) -> Iterator[Mutant]:
@@ -148,20 +98,20 @@ def move(p: Protocol) -> Iterator[Mutant]:
 
         return edit
 
-    for program, path, s in _all(p):
+    for program, path, s in statements(p):
         if not isinstance(s, MOVED):
             continue
         for at, word in ((-1, "earlier"), (1, "later"), (-2, "first"), (2, "last")):
-            yield _named("move", program, path, s, word), _with_body(p, program, _edit(program.body, path, put(at)))
+            yield named("move", program, path, s, word), with_body(p, program, edited(program.body, path, put(at)))
         if len(path) > 1:
-            without = _with(p, program, path)
+            without = replaced(p, program, path)
             stripped = next(q for q in without.programs if q.role.name == program.role.name)
             for after, word in ((0, "before its loop"), (1, "behind its loop")):
-                body = _edit(stripped.body, path[:-1], lambda b, i, a=after, s=s: (*b[: i + a], s, *b[i + a :]))
-                yield _named("move", program, path, s, word), _with_body(without, stripped, body)
+                body = edited(stripped.body, path[:-1], lambda b, i, a=after, s=s: (*b[: i + a], s, *b[i + a :]))
+                yield named("move", program, path, s, word), with_body(without, stripped, body)
         for step, word in ((1, "into the next loop"), (-1, "into the loop before")):
-            moved = _edit(program.body, path, lambda b, i, d=step: _into(b, i, d))
-            yield _named("move", program, path, s, word), _with_body(p, program, moved)
+            moved = edited(program.body, path, lambda b, i, d=step: _into(b, i, d))
+            yield named("move", program, path, s, word), with_body(p, program, moved)
 
 
 def _into(body: tuple[Statement, ...], i: int, step: int) -> tuple[Statement, ...]:
@@ -182,7 +132,7 @@ def _into(body: tuple[Statement, ...], i: int, step: int) -> tuple[Statement, ..
 
 def swap(p: Protocol) -> Iterator[Mutant]:
     """Exchange two statements of one body that are not neighbours (`move` does those)."""
-    for program, path, s in _all(p):
+    for program, path, s in statements(p):
         if not isinstance(s, MOVED):
             continue
 
@@ -200,8 +150,8 @@ def swap(p: Protocol) -> Iterator[Mutant]:
 
         for j, other in enumerate(siblings(program.body)):
             if j > path[-1] + 1 and not isinstance(other, Loop | Branch | WarpgroupSync):
-                name = _named("swap", program, path, s, f"with {label(other)} {j}")
-                yield name, _with_body(p, program, _edit(program.body, path, lambda b, i, j=j: edit(b, i, j)))
+                name = named("swap", program, path, s, f"with {label(other)} {j}")
+                yield name, with_body(p, program, edited(program.body, path, lambda b, i, j=j: edit(b, i, j)))
 
 
 def retarget(p: Protocol) -> Iterator[Mutant]:
@@ -209,39 +159,39 @@ def retarget(p: Protocol) -> Iterator[Mutant]:
     cluster, pair = p.spec.cluster, p.spec.pair
     groups = {g.value: Targets.group(g, cluster, pair) for g in Group} if cluster.size > 1 else {}
     groups |= {f"CTA {c}": Targets((1 << c,) * cluster.size) for c in range(cluster.size)} if cluster.size > 1 else {}
-    for program, path, s in _all(p):
+    for program, path, s in statements(p):
         if isinstance(s, Wait | Arrive | Commit | Expect):
             for other in p.barriers:
                 if other.name != s.barrier:
-                    name = _named("retarget", program, path, s, f"to {other.name}")
-                    yield name, _with(p, program, path, replace(s, barrier=other.name))
+                    name = named("retarget", program, path, s, f"to {other.name}")
+                    yield name, replaced(p, program, path, replace(s, barrier=other.name))
         if isinstance(s, Arrive | Commit):
             for word, targets in groups.items():
                 yield (
-                    _named("retarget", program, path, s, f"to {word}"),
-                    _with(p, program, path, replace(s, targets=targets)),
+                    named("retarget", program, path, s, f"to {word}"),
+                    replaced(p, program, path, replace(s, targets=targets)),
                 )
         if isinstance(s, Load):
             for other in p.barriers:
                 if other.name != s.barrier:
-                    name = _named("retarget", program, path, s, f"signals {other.name}")
-                    yield name, _with(p, program, path, replace(s, barrier=other.name))
+                    name = named("retarget", program, path, s, f"signals {other.name}")
+                    yield name, replaced(p, program, path, replace(s, barrier=other.name))
             for word, targets in groups.items():
-                name = _named("retarget", program, path, s, f"signals {word}")
-                yield name, _with(p, program, path, replace(s, signals=targets))
-                name = _named("retarget", program, path, s, f"writes {word}")
-                yield name, _with(p, program, path, replace(s, writes=targets))
+                name = named("retarget", program, path, s, f"signals {word}")
+                yield name, replaced(p, program, path, replace(s, signals=targets))
+                name = named("retarget", program, path, s, f"writes {word}")
+                yield name, replaced(p, program, path, replace(s, writes=targets))
         if isinstance(s, Mma | AccRead) and s.acc.self_stride:
             other_slot = replace(s.acc, self_stride=0)
             yield (
-                _named("retarget", program, path, s, "accumulator 0"),
-                _with(p, program, path, replace(s, acc=other_slot)),
+                named("retarget", program, path, s, "accumulator 0"),
+                replaced(p, program, path, replace(s, acc=other_slot)),
             )
         if isinstance(s, Wait | Arrive | Commit) and s.slot.self_stride:
             same = replace(s.slot, self_stride=0)
             yield (
-                _named("retarget", program, path, s, "slot of instance 0"),
-                _with(p, program, path, replace(s, slot=same)),
+                named("retarget", program, path, s, "slot of instance 0"),
+                replaced(p, program, path, replace(s, slot=same)),
             )
 
 
@@ -251,14 +201,14 @@ def counts(p: Protocol) -> Iterator[Mutant]:
         for word, n in _numbers(plan.arrivals):
             new = tuple(replace(b, arrivals=n) if b is plan else b for b in p.barriers)
             yield f"arrivals {plan.name} {word}", replace(p, barriers=new)
-    for program, path, s in _all(p):
+    for program, path, s in statements(p):
         if isinstance(s, Arrive):
             for word, n in _numbers(s.threads):
-                yield _named("threads", program, path, s, word), _with(p, program, path, replace(s, threads=n))
+                yield named("threads", program, path, s, word), replaced(p, program, path, replace(s, threads=n))
         if isinstance(s, StoreWait | Retire):
             for word, n in (("+1", s.pending + 1), ("-1", s.pending - 1)):
                 if n >= 0:
-                    yield _named("pending", program, path, s, word), _with(p, program, path, replace(s, pending=n))
+                    yield named("pending", program, path, s, word), replaced(p, program, path, replace(s, pending=n))
 
 
 def _numbers(n: int) -> Iterator[tuple[str, int]]:
@@ -269,38 +219,38 @@ def _numbers(n: int) -> Iterator[tuple[str, int]]:
 
 def phases(p: Protocol) -> Iterator[Mutant]:
     """Start a wait, or all waits on a barrier, with the other parity."""
-    for program, path, s in _all(p):
+    for program, path, s in statements(p):
         if isinstance(s, Wait):
-            yield _named("flip phase", program, path, s), _with(p, program, path, replace(s, phase=1 - s.phase))
+            yield named("flip phase", program, path, s), replaced(p, program, path, replace(s, phase=1 - s.phase))
 
 
 def sizes(p: Protocol) -> Iterator[Mutant]:
     """Expect other bytes than those that land."""
-    loads = [s for _, _, s in _all(p) if isinstance(s, Load)]
-    for program, path, s in _all(p):
+    loads = [s for _, _, s in statements(p) if isinstance(s, Load)]
+    for program, path, s in statements(p):
         if isinstance(s, Expect):
             changes = [("x2", 2 * s.bytes), ("/2", s.bytes // 2), ("+16", s.bytes + 16), ("-16", s.bytes - 16)]
             changes += [(f"without {x.operand.value} of consumer {x.first}", s.bytes - x.bytes) for x in loads]
             for word, n in changes:
-                yield _named("bytes", program, path, s, word), _with(p, program, path, replace(s, bytes=n))
+                yield named("bytes", program, path, s, word), replaced(p, program, path, replace(s, bytes=n))
 
 
 def masks(p: Protocol) -> Iterator[Mutant]:
     """Drop a CTA from a mask, add one, or name one outside the pair or the cluster."""
     n = p.spec.cluster.size
-    for program, path, s in _all(p):
+    for program, path, s in statements(p):
         if isinstance(s, Arrive | Commit):
             for word, masks in _changed(s.targets, n):
-                yield _named("mask", program, path, s, word), _with(p, program, path, replace(s, targets=masks))
+                yield named("mask", program, path, s, word), replaced(p, program, path, replace(s, targets=masks))
         if isinstance(s, Load):
             for field in ("writes", "signals"):
                 for word, masks in _changed(getattr(s, field), n):
                     yield (
-                        _named("mask", program, path, s, f"{field} {word}"),
-                        _with(p, program, path, replace(s, **{field: masks})),
+                        named("mask", program, path, s, f"{field} {word}"),
+                        replaced(p, program, path, replace(s, **{field: masks})),
                     )
     for plan in p.barriers:
-        if any(isinstance(s, Expect) and s.barrier == plan.name for _, _, s in _all(p)):
+        if any(isinstance(s, Expect) and s.barrier == plan.name for _, _, s in statements(p)):
             for word, masks in _changed(plan.targets, n):
                 if "outside" not in word:
                     new = tuple(replace(b, targets=masks) if b is plan else b for b in p.barriers)
@@ -324,7 +274,7 @@ def _changed(targets: Targets, n: int) -> Iterator[tuple[str, Targets]]:
 
 def slots(p: Protocol) -> Iterator[Mutant]:
     """Use the slot of the iteration before or after."""
-    for program, path, s in _all(p):
+    for program, path, s in statements(p):
         if isinstance(s, Loop | Branch):
             continue
         for f in fields(s):
@@ -332,7 +282,7 @@ def slots(p: Protocol) -> Iterator[Mutant]:
             if isinstance(slot, Slot) and slot.cursor is not None:
                 for d, word in ((1, "one back"), (-1, "one ahead")):
                     new = replace(s, **{f.name: replace(slot, lag=slot.lag + d)})
-                    yield _named("slot", program, path, s, f"{f.name} {word}"), _with(p, program, path, new)
+                    yield named("slot", program, path, s, f"{f.name} {word}"), replaced(p, program, path, new)
 
 
 def depths(p: Protocol) -> Iterator[Mutant]:
@@ -371,27 +321,27 @@ def _resized(factors: tuple, n: int) -> tuple:
 
 def bounds(p: Protocol) -> Iterator[Mutant]:
     """Run a loop over k tiles once less or more, or a fixed number of times; take the other branch."""
-    for program, path, s in _all(p):
+    for program, path, s in statements(p):
         where = f"{program.role.name}/{'.'.join(map(str, path))}"
         if isinstance(s, Loop) and s.kind is LoopKind.K:
             for d, word in ((1, "+1"), (-1, "-1")):
-                yield f"loop k {word} at {where}", _with(p, program, path, replace(s, offset=s.offset + d))
+                yield f"loop k {word} at {where}", replaced(p, program, path, replace(s, offset=s.offset + d))
             fixed = replace(s, kind=LoopKind.FIXED, count=4, offset=0)
-            yield f"loop k fixed 4 at {where}", _with(p, program, path, fixed)
+            yield f"loop k fixed 4 at {where}", replaced(p, program, path, fixed)
         if isinstance(s, Loop) and s.advances:
             for c in s.advances:
                 rest = tuple(x for x in s.advances if x != c)
                 yield (
                     f"loop {s.kind.value} at {where} forgets cursor {c}",
-                    _with(p, program, path, replace(s, advances=rest)),
+                    replaced(p, program, path, replace(s, advances=rest)),
                 )
         if isinstance(s, Branch):
             for name, new in (
                 ("negated", replace(s, equal=not s.equal)),
                 ("other end", replace(s, which="last" if s.which == "first" else "first")),
             ):
-                yield f"branch {name} at {where}", _with(p, program, path, new)
-            yield f"branch always at {where}", _with(p, program, path, *s.body)
+                yield f"branch {name} at {where}", replaced(p, program, path, new)
+            yield f"branch always at {where}", replaced(p, program, path, *s.body)
 
 
 def ends(p: Protocol) -> Iterator[Mutant]:
