@@ -37,6 +37,19 @@ program writeback {
   }
 }
 """
+SYNCS = """
+program writeback {
+  for tile {
+    wait mma2ld[0]
+    for chunk {
+      read
+      arrive ld2mma[0]
+      for 3 { sync warpgroup }
+      store
+    }
+  }
+}
+"""
 LATE = """
 program consumer {
   for tile {
@@ -98,6 +111,16 @@ ALIKE: Mapping[str, str] = {
     "groups of 3": edit(V9, ("group 8", "group 3"), ("ctas 148", "ctas 132")),
     "program of the epilogue": V9 + EARLY,
     "program of the consumer": V7 + LATE,
+    "a loop of 3 syncs": V7 + SYNCS,
+    "three consumers": edit(
+        D9,
+        ("128 x 128 x 64", "128 x 64 x 64"),
+        ("stages   4", "stages   2"),
+        ("warps 0..1", "warps 0..2"),
+        ("warpgroup 2", "warpgroup 3"),
+        ("warpgroups 0..1", "warpgroups 0..2"),
+    ),
+    "chunks of 16, stages of 128": edit(V7, ("128 x 128 x 64", "128 x 64 x 128"), ("chunk 128", "chunk 16")),
     "hopper": HOPPER,
     "hopper, cluster of 4": edit(HOPPER, ("1 x 1", "2 x 2"), ("registers 40", "registers 40 multicast A, B")),
     "hopper, dynamic": edit(HOPPER, DYNAMIC),

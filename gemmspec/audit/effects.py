@@ -12,7 +12,7 @@ from gemmspec.audit.effect import Assign, Effect, Emit, Registers, Settle
 from gemmspec.audit.ir import Box, Call, Const, Do, Expr, For, Read, Set, Tensor, Tile, Var
 from gemmspec.audit.places import Places
 from gemmspec.audit.terms import RANK, Terms, Unfollowed, number, plus, pure, times
-from gemmspec.audit.wgmma import Wgmma
+from gemmspec.audit.wgmma import Wgmma, fragment, laid_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class Effects:
 
     def _alloc(self, args: tuple[Expr, ...], group: str) -> list[Effect]:
         match args[0]:
-            case Call("cuda.cvta_generic_to_shared", (Call("address_of", (Read(tensor),)),)):
+            case Call("cuda.cvta_generic_to_shared", (Call("address_of", (Read(tensor, (Const(0),)),)),)):
                 self._address_word(tensor)
             case _:
                 raise Unfollowed("where tcgen05.alloc writes")
@@ -190,7 +190,7 @@ class Effects:
 
     def _dealloc(self, args: tuple[Expr, ...], group: str) -> list[Effect]:
         match args[0]:
-            case Read(tensor):
+            case Read(tensor, (Const(0),)):
                 self._address_word(tensor)
             case _:
                 raise Unfollowed("what tcgen05.dealloc frees")
@@ -258,6 +258,7 @@ class Effects:
     def _read(self, to: Box, source: Box) -> list[Effect]:
         column, columns = self._tmem(source)
         _whole(to)
+        laid_out(to.tensor, f"(128, {columns}):(1 @ Axis.tid_in_wg, 1)")
         first = plus(column, f"-{self.terms.text(to.starts[-1])}")
         return [Emit("read", (), (column, columns)), *self.reads.fill(self.register(to.tensor), first)]
 
@@ -287,6 +288,7 @@ class Effects:
             raise Unfollowed(f"a write of {rows} rows of {name} by a {scope}")
         if scope != "thread":
             _whole(source)
+            laid_out(source.tensor, fragment(int(columns)))
         elif columns != self.terms.text(source.extents[-1]) or len(source.extents) != 1:
             raise Unfollowed(f"a write of other than {columns} registers")
         first = plus(f"v[{self.register(source.tensor)}]", self.terms.text(source.starts[-1]))
@@ -352,6 +354,7 @@ class Effects:
         first = number(box.tensor.columns[0]) if box.tensor.columns else None
         if first is None or len(box.starts) != 2 or number(box.starts[0]) != 0 or number(box.extents[0]) != 128:
             raise Unfollowed("a box of tensor memory that is not of all lanes")
+        laid_out(box.tensor, f"(128, {number(box.tensor.shape[-1])}):(1 @ Axis.TLane, 1 @ Axis.TCol)")
         return plus(str(first), self.terms.text(box.starts[1])), self.terms.text(box.extents[1])
 
 

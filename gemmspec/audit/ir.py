@@ -44,6 +44,8 @@ class Tensor:
     data: Expr | None = None
     columns: tuple[Expr, ...] = ()
     """Tensor memory: the column that it starts at."""
+    layout: str = ""
+    """Registers and tensor memory: which element stands where, as TVM prints it."""
     swizzle: int = 0
     """Shared memory: the bytes of a row of the swizzle's atom; 0 for none."""
 

@@ -119,8 +119,10 @@ class _Reader:
         known = self.tensors.get(key)
         if known is None:
             shape, columns = self.all(e.shape), self.all(e.allocated_addr)
-            scope, offset, swizzle = str(e.scope()), self.expr(e.elem_offset), _swizzle(e)
-            known = Tensor(key, str(e.name), str(e.dtype), scope, shape, offset, None, columns, swizzle)
+            scope, offset = str(e.scope()), self.expr(e.elem_offset)
+            layout = str(e.layout) if scope == "tmem" or (scope == "local" and len(shape) > 1) else ""
+            swizzle = _swizzle(e) if scope == "shared.dyn" else 0
+            known = Tensor(key, str(e.name), str(e.dtype), scope, shape, offset, None, columns, layout, swizzle)
             self.tensors[key] = known
         return known
 

@@ -12,8 +12,11 @@ from gemmspec.protocol.memory import smem_bytes, smem_map, tmem_columns
 from gemmspec.protocol.tile import Tiling
 from gemmspec.source import Span
 
-_CTA, _CTA_IN_CLUSTER, _WARPGROUP = 1, 2, 3  # tvm/tirx/exec_scope.py, _SCOPE_BINDING_TO_PARENT_CUR
+# Scope ids as in tvm/tirx/exec_scope.py, _SCOPE_BINDING_TO_PARENT_CUR.
+_CTA, _CTA_IN_CLUSTER, _WARPGROUP = 1, 2, 3
+_OTHERS = {5: ("warps of a warpgroup", 4), 6: ("threads of a warp", 32), 8: ("threads of a warpgroup", 128)}
 _SMEM_BYTES, _CTAS_OF_SM = "tirx.dyn_smem_bytes", "tirx.launch_bounds_min_blocks_per_sm"
+_DEVICE = "tirx.device_entry"
 
 
 def structure(image: Image) -> list[Difference]:
@@ -81,6 +84,10 @@ def _launch(image: Image) -> Iterator[Difference]:
     yield from _same("launch", "CTAs", Tiling.of(spec).ctas, ids.get(_CTA), spec.schedule.span)
     yield from _same("launch", "CTAs of a cluster", spec.cluster.size, ids.get(_CTA_IN_CLUSTER, 1), spec.cluster.span)
     yield from _same("launch", "warpgroups", image.warpgroups, ids.get(_WARPGROUP))
+    if _attribute(image, _DEVICE) != 1:
+        yield Difference("launch", "a kernel of the device", "no device_entry", None)
+    for scope, (what, extent) in _OTHERS.items():
+        yield from _same("launch", what, extent, ids.get(scope, extent))
     if any(r.registers for r in spec.roles):
         # Without the bound, setmaxnreg counts from what the compiler chose for the launch.
         yield from _same("launch", "CTAs of an SM that the compiler plans for", 1, _attribute(image, _CTAS_OF_SM))

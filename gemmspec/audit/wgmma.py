@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from gemmspec.audit.effect import Assign, Effect, Emit, Registers, Settle
-from gemmspec.audit.ir import Call, Do, Expr, Read, Tensor
+from gemmspec.audit.ir import Call, Const, Do, Expr, Read, Tensor
 from gemmspec.audit.places import ITEM_BYTES, Places
 from gemmspec.audit.terms import Terms, Unfollowed, is_scalar, number, plus
 
@@ -45,7 +45,7 @@ class Wgmma:
     def _encode(self, do: Do) -> list[Effect]:
         match do.args:
             case (
-                Call("address_of", (Read(into),)),
+                Call("address_of", (Read(into, (Const(0),)),)),
                 Call("address_of", (Read(tensor, (*outer, row, column)),)),
                 *strides,
             ) if tuple(map(number, strides)) == _STRIDES and number(column) == 0 and is_scalar(into):
@@ -101,8 +101,8 @@ def _offset(e: Expr) -> tuple[Tensor, Expr]:
         case Call("reinterpret", (Call("shuffle 0 1", (Call("+", (low, offset)), high)),)):
             match low, high:
                 case (
-                    Call("shuffle 0", (Call("reinterpret", (Read(desc),)),)),
-                    Call("shuffle 1", (Call("reinterpret", (Read(same),)),)),
+                    Call("shuffle 0", (Call("reinterpret", (Read(desc, (Const(0),)),)),)),
+                    Call("shuffle 1", (Call("reinterpret", (Read(same, (Const(0),)),)),)),
                 ) if desc.key == same.key:
                     return desc, offset
                 case _:
@@ -114,6 +114,17 @@ def _offset(e: Expr) -> tuple[Tensor, Expr]:
 
 def _row_bytes(tensor: Tensor) -> int:
     return (number(tensor.shape[-1]) or 0) * ITEM_BYTES.get(tensor.dtype, 0)
+
+
+def fragment(columns: int) -> str:
+    """Return how 64 rows of so many columns of a wgmma accumulator lie in a warpgroup (PTX ISA, wgmma fragments)."""
+    return f"(4, 2, 8, {columns // 8}, 4, 2):(32 @ Axis.tid_in_wg, 2, 4 @ Axis.tid_in_wg, 4, 1 @ Axis.tid_in_wg, 1)"
+
+
+def laid_out(tensor: Tensor, layout: str) -> None:
+    """Check the layout of registers or tensor memory."""
+    if tensor.layout != f"T.TileLayout(T.S[{layout}])":
+        raise Unfollowed(f"{tensor.name or 'registers'} laid out as {tensor.layout}")
 
 
 def _exactly(do: Do, emit: Emit, name: str) -> list[Effect]:

@@ -67,6 +67,24 @@ RESOURCES: Mapping[str, Tamper] = {
         ("bytes of the swizzle of D: 64", "32"),
         spec=NARROW,
     ),
+    "registers laid out otherwise": Tamper(
+        "(1 @ tid_in_wg, 1)",
+        "(1 @ tid_in_wg, 2)",
+        "writeback",
+        ("read accumulator columns 0..63", "laid out as T.TileLayout(T.S[(128, 64):(1 @ Axis.tid_in_wg, 2)])"),
+    ),
+    "the address is another word": Tamper(
+        "tmem_addr[0],\n                T.uint32(TMEM_COLS),\n            )\n\n    return",
+        "tmem_addr[1],\n                T.uint32(TMEM_COLS),\n            )\n\n    return",
+        "end",
+        ("nothing else", "what tcgen05.dealloc frees"),
+    ),
+    "a warp too many": Tamper(
+        "T.warp_id_in_wg([4])",
+        "T.warp_id_in_wg([5])",
+        "launch",
+        ("warps of a warpgroup: 4", "5"),
+    ),
     "an unknown attribute": Tamper(
         "        T.device_entry()\n",
         '        T.device_entry()\n        T.attr({"tirx.persistent_kernel": True})\n',
