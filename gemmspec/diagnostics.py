@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from gemmspec.record import record
 from gemmspec.source import SourceFile, Span
 
 
@@ -16,7 +16,7 @@ class Severity(Enum):
     ADVICE = "advice"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Label:
     """A secondary place with a few words on its part in the finding."""
 
@@ -24,7 +24,7 @@ class Label:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Edit:
     """Replace the characters of `span` by `text`. An empty span inserts; an empty text deletes."""
 
@@ -32,7 +32,7 @@ class Edit:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fix:
     """Edits that mend a finding together. `safe`: the meaning of correct parts stays as it is."""
 
@@ -41,7 +41,7 @@ class Fix:
     safe: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Diagnostic:
     """One defect: a message that stands alone, the smallest wrong text, and what to do.
 
@@ -60,7 +60,7 @@ class Diagnostic:
     fix: Fix | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Report:
     """All that was found in one source, in the order of the text."""
 

@@ -6,7 +6,6 @@ Bad input never raises: whatever is wrong with a spec is a diagnostic, and an ex
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from gemmspec.diagnostics import Diagnostic, Report, Severity
@@ -14,6 +13,7 @@ from gemmspec.model.resolve import resolve
 from gemmspec.model.spec import Spec
 from gemmspec.proof.judge import judge
 from gemmspec.protocol import Protocol, derive
+from gemmspec.record import record
 from gemmspec.rules import CHECKS
 from gemmspec.source import SourceFile
 from gemmspec.syntax.parse import parse
@@ -22,7 +22,7 @@ from gemmspec.targets import Target
 NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Checked:
     """What each step made of one source: `spec` and `protocol` are None where an earlier step found errors."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gemmspec.diagnostics import Edit, Fix, Label
 from gemmspec.model.barriers import Barriers, KnownBarrier
 from gemmspec.model.findings import Findings, known_words, plural, replacement, shown, shown_value
 from gemmspec.model.index import resolve_ref, resolve_term
 from gemmspec.model.roles import Roles
 from gemmspec.model.spec import Act, Given, Ref, Role, SlotFactor, Term
+from gemmspec.record import record
 from gemmspec.source import Span
 from gemmspec.syntax.nodes import ActNode, IndexTerm, Number, RefNode, Value, Word
 from gemmspec.vocabulary import Operand, RoleKind
@@ -34,7 +33,7 @@ MAX_GROUPS = 7
 """PTX ISA, wgmma.wait_group: N lies in 0 .. 7."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Names:
     """What a program may name. `operands`: what the gemm calls A and B."""
 

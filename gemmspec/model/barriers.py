@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gemmspec.diagnostics import Label
 from gemmspec.model.findings import Findings, plural, shown, shown_value
 from gemmspec.model.items import Items
 from gemmspec.model.properties import by_name, choice, number, takes
 from gemmspec.model.roles import Roles, find_role
 from gemmspec.model.spec import At, Barrier, Cluster, Given, Mask, SlotFactor
+from gemmspec.record import record
 from gemmspec.source import Span
 from gemmspec.syntax.nodes import BarrierNode, Number, Property, SlotsNode, Value, Word
 from gemmspec.vocabulary import Group, Via
@@ -27,7 +26,7 @@ MAX_ARRIVALS = 2**20 - 1
 """PTX ISA, mbarrier: the expected arrival count lies in 1 .. 2^20 - 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KnownBarrier:
     """A barrier that programs may name. Where a part of its line was wrong, what depends on that part is not judged."""
 
@@ -37,7 +36,7 @@ class KnownBarrier:
     slots_known: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Counts:
     """What `stages` and `accumulators` stand for, as far as that is known."""
 
@@ -45,7 +44,7 @@ class Counts:
     accumulators: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Barriers:
     """The barriers by name. `repeated`: two share a name, and one may have been meant to have an unknown one."""
 

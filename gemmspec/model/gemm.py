@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gemmspec.diagnostics import Edit, Fix, Label
 from gemmspec.model.findings import Findings, replacement, shown
 from gemmspec.model.spec import Gemm, Given
+from gemmspec.record import record
 from gemmspec.source import Span
 from gemmspec.syntax.nodes import GemmNode, TensorNode, Word
 from gemmspec.vocabulary import DType
@@ -15,7 +14,7 @@ DTYPES = tuple(dtype.value for dtype in DType)
 FORM = "write `D[M, N] = A[M, K] @ B[N, K]^T`"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Axes:
     """The three axes of the product by the names that the spec gives them, where they could be told."""
 

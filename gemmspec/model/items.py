@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import TypeVar
 
 from gemmspec.diagnostics import Label
 from gemmspec.model.findings import Findings, shown
 from gemmspec.model.suggest import suggest
+from gemmspec.record import record
 from gemmspec.source import SourceFile, Span
 from gemmspec.syntax.nodes import (
     BarrierNode,
@@ -51,7 +51,7 @@ STATEMENT_WORDS = frozenset(
 FIRST_WORD = re.compile(r"^[^\S\n]*([A-Za-z_]\w*)", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lost:
     """What the lines that could not be read were about: their keywords, and all names on them."""
 
@@ -59,7 +59,7 @@ class Lost:
     names: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Items:
     """The items of a file, each where it was written first."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gemmspec.diagnostics import Label
 from gemmspec.model.findings import Findings, backwards, known_words, shown, shown_value
 from gemmspec.model.items import Items, Lost
 from gemmspec.model.properties import by_name, choice, number, only_for, surplus, takes
 from gemmspec.model.spec import Given, Placement, Role
+from gemmspec.record import record
 from gemmspec.source import Span
 from gemmspec.syntax.nodes import BarrierNode, Number, PlacementNode, Property, Range, RoleNode, Word
 from gemmspec.vocabulary import Operand, Release, RoleKind
@@ -27,7 +26,7 @@ LANGUAGE_WORDS = frozenset({"stages", "accumulators", "stage", "acc", "self"})
 """Words that stand where the name of a role or barrier may stand too."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Roles:
     """The roles by name. `sound` is false where a role has no kind or no place, so that no spec can be made.
 

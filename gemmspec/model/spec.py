@@ -7,9 +7,9 @@ Plain frozen dataclasses rather than pydantic models: importing pydantic alone t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from gemmspec.record import record
 from gemmspec.source import Span
 from gemmspec.targets import Target
 from gemmspec.vocabulary import DType, Group, LoopKind, Operand, Release, RoleKind, Via
@@ -19,7 +19,7 @@ T = TypeVar("T")
 WARPGROUP_THREADS = 128
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Given(Generic[T]):
     """A value as written, and the words that state it (keyword and value)."""
 
@@ -27,7 +27,7 @@ class Given(Generic[T]):
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Size:
     """One of M, N, K in elements.
 
@@ -48,7 +48,7 @@ class Size:
         return self.low if self.low == self.high else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gemm:
     """`D[M, N] = A[M, K] @ B[N, K]^T`, row-major, K innermost in both operands.
 
@@ -63,7 +63,7 @@ class Gemm:
     names: tuple[str, str, str] = ("D", "A", "B")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cluster:
     """CTAs along M and along N. CTA of rank r has M index r % m and N index r // m."""
 
@@ -76,7 +76,7 @@ class Cluster:
         return self.m * self.n
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Block:
     """Per CTA, consumer and stage: rows of A, rows of B, depth, in elements."""
 
@@ -86,7 +86,7 @@ class Block:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Schedule:
     """Persistent CTAs that walk the tiles in groups of `group` tile rows (L2 reuse)."""
 
@@ -96,7 +96,7 @@ class Schedule:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Placement:
     """Where the instances of a role run: `warpgroups` first..last; `warps` first..last in a single warpgroup, or None.
 
@@ -115,7 +115,7 @@ class Placement:
         return tuple((g, w) for g in range(first, last + 1) for w in range(low, high + 1))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Role:
     """Who does what, and on which warps.
 
@@ -145,7 +145,7 @@ class Role:
         return self.placement.warpgroups[1] - self.placement.warpgroups[0] + 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SlotFactor:
     """One factor of a barrier's slot count: `stages`, `accumulators`, a role's name, or a number."""
 
@@ -154,7 +154,7 @@ class SlotFactor:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class At:
     """`at own`, `at leader`, `at cta N`: `cta` is the rank for the last form."""
 
@@ -162,7 +162,7 @@ class At:
     cta: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mask:
     """`multicast pair`, `multicast cluster`, ... or `multicast 0b11`: absolute ranks in the cluster."""
 
@@ -170,7 +170,7 @@ class Mask:
     bits: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Barrier:
     """A set of mbarriers, one a slot and CTA. `sources` arrive; `waiters` wait. All names are of roles."""
 
@@ -195,7 +195,7 @@ class Barrier:
         return n
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Term:
     """One factor of an index: the role's cursor (`lag` iterations back), its instance number, or a number."""
 
@@ -205,7 +205,7 @@ class Term:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ref:
     """A barrier and a slot of it; `index` has as many terms as the barrier has factors."""
 
@@ -214,7 +214,7 @@ class Ref:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class For:
     """`for tile`, `for k - 1`, `for chunk`, `for 4`."""
 
@@ -226,7 +226,7 @@ class For:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class If:
     """Taken on the first or last iteration of the enclosing loop of that kind, or on all others (`equal` false)."""
 
@@ -238,7 +238,7 @@ class If:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Act:
     """One action of a program.
 
@@ -263,7 +263,7 @@ class Act:
 Step = For | If | Act
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Program:
     """What a role does in place of its standard program."""
 
@@ -273,7 +273,7 @@ class Program:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Spec:
     """A whole spec. Role and barrier names are unique; each program's role exists."""
 

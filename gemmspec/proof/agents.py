@@ -27,6 +27,7 @@ from gemmspec.protocol.program import (
     StoreWrite,
     WarpgroupSync,
 )
+from gemmspec.record import record
 from gemmspec.vocabulary import LoopKind
 
 
@@ -117,7 +118,7 @@ class Agent:
         return kind in self.kinds
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Trips:
     """How often the loops run: of k and of tiles as chosen, of chunks as many as tell all."""
 
@@ -128,7 +129,7 @@ class Trips:
     """Whether to run the store sequences, too. They are private to their instance and the same for every k."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Depths:
     """The deepest ring of each kind of loop, and the trip counts that therefore stand for all (docs/proof.md)."""
 

@@ -5,7 +5,7 @@ None of these is wrong by itself: the execution decides whether anything goes wr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 from gemmspec.model.spec import Act, Barrier, For, If, Spec, Step
@@ -20,6 +20,7 @@ from gemmspec.protocol.program import (
     Statement,
     Wait,
 )
+from gemmspec.record import record
 from gemmspec.source import Span
 from gemmspec.vocabulary import RoleKind
 
@@ -34,7 +35,7 @@ class Declared(Enum):
     BYTES = "bytes"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mismatch:
     """A declared value that differs from the derived one. `span`: the words that declare it."""
 
@@ -107,7 +108,7 @@ class Lack(Enum):
     """Sources and waiters of a barrier run their loops differently often."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gap:
     """A structural cause. `stages`: it concerns the stages (else the accumulators)."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
+from gemmspec.record import record
 from gemmspec.source import Span
 
 
@@ -34,7 +35,7 @@ class Kind(Enum):
     """A barrier of another CTA is used before its initialisation is known there."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class At:
     """An action of one agent at one moment."""
 
@@ -48,7 +49,7 @@ class At:
     """What it does, in the language's words: `wait tma2mma[2]`."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Blocked:
     """One edge of a deadlock: who waits, for which phase of which barrier, and what that phase still lacks."""
 
@@ -66,7 +67,7 @@ class Blocked:
     """Where the agents stand that would arrive."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fault:
     """One thing that goes wrong, in the run where it was first seen.
 

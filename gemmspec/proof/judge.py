@@ -6,12 +6,11 @@ is told by missing structure where there is any, and by the faults themselves ot
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gemmspec.proof import prove
 from gemmspec.proof.causes import Gap, Lack, Mismatch, gaps, mismatches, repair
 from gemmspec.proof.fault import Fault, Kind
 from gemmspec.protocol import Protocol, derive
+from gemmspec.record import record
 
 # Which fault speaks for its ring when there are several: memory first, since that is what goes wrong in the end.
 _RANK = (
@@ -29,7 +28,7 @@ _RANK = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Blame:
     """A cause, and the fault that it leads to."""
 
@@ -37,7 +36,7 @@ class Blame:
     fault: Fault
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Verdict:
     """What is wrong with a protocol. Empty `blames` and `faults`: nothing, for every number of k tiles and tiles."""
 

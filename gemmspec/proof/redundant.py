@@ -7,17 +7,18 @@ all at once, since each trial leaves out what was found before.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from gemmspec.proof import prove
 from gemmspec.proof.fault import Fault, Kind
 from gemmspec.protocol import Protocol
 from gemmspec.protocol.program import Arrive, BarrierPlan, Branch, Commit, Loop, Program, Statement, Wait
+from gemmspec.record import record
 from gemmspec.vocabulary import Via
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Redundant:
     """A barrier, or one wait for it, that may be left out. `because`: the wait that orders as much."""
 

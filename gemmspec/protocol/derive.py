@@ -7,7 +7,7 @@ the derived one stands beside it for the rules to compare.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gemmspec.model.spec import Spec
 from gemmspec.protocol.draft import BarrierDraft, draft
@@ -31,6 +31,7 @@ from gemmspec.protocol.program import (
     Wait,
 )
 from gemmspec.protocol.tile import Tiling
+from gemmspec.record import record
 from gemmspec.vocabulary import LoopKind
 
 # Trip counts that stand for "many": ratios of counts are then within rounding of their limits.
@@ -53,7 +54,7 @@ def derive(spec: Spec) -> Protocol:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Use:
     """An action and how often one instance runs it in MANY_TILES tiles of MANY_K k tiles."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gemmspec.model.spec import Barrier, Given, Spec
 from gemmspec.protocol.program import Targets
 from gemmspec.protocol.standard import per_k, via_of
+from gemmspec.record import record
 from gemmspec.vocabulary import Group, Operand, RoleKind, Via
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BarrierDraft:
     """`phase` and `targets` are what the kernel uses: as declared, else derived."""
 

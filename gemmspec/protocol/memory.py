@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from gemmspec.model.spec import Barrier, Spec
 from gemmspec.protocol.tile import Tiling
+from gemmspec.record import record
 
 MBARRIER_BYTES = 8
 # A 128-byte swizzle atom is 8 rows of 128 bytes, and tiles start on whole atoms.
 TILE_ALIGNMENT = 1024
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Region:
     """`size` units (bytes of SMEM, columns of TMEM) at `offset`: `slots` equal slots of `slot` units."""
 

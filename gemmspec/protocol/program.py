@@ -18,16 +18,16 @@ it, over the whole life of the kernel; it is never reset, so a ring's state carr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from gemmspec.model.spec import Barrier, Role, Spec
 from gemmspec.protocol.targets import Targets
+from gemmspec.record import record
 from gemmspec.source import Span
 from gemmspec.vocabulary import LoopKind, Operand, Via
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cursor:
     """Position in a ring: `n` completed iterations give slot `n % depth` and wrap parity `n // depth & 1`."""
 
@@ -37,7 +37,7 @@ class Cursor:
     depth: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Slot:
     """const + self_stride * self + cursor_stride * ((n - lag) % depth), n and depth being the cursor's."""
 
@@ -48,7 +48,7 @@ class Slot:
     lag: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Loop:
     """Run `body` for every tile, k tile (plus `offset`), chunk, or `count` times; advance cursors each time."""
 
@@ -60,7 +60,7 @@ class Loop:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Branch:
     """Run `body` on the first or last iteration of the enclosing loop of a kind, or on all others (not `equal`)."""
 
@@ -71,7 +71,7 @@ class Branch:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wait:
     """`mbarrier.try_wait.parity` on the own CTA's barrier; parity = phase ^ wrap parity of the slot's cursor.
 
@@ -85,7 +85,7 @@ class Wait:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Arrive:
     """`mbarrier.arrive` by `threads` threads of the instance, on the barrier of each target CTA."""
 
@@ -96,7 +96,7 @@ class Arrive:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Expect:
     """`mbarrier.arrive.expect_tx` of `bytes` by one thread, in leader CTAs only: on the own barrier."""
 
@@ -110,7 +110,7 @@ class Expect:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Commit:
     """`tcgen05.commit`: one arrival on each target's barrier once all earlier Mma of this thread are complete."""
 
@@ -120,7 +120,7 @@ class Commit:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Load:
     """One bulk tensor load of `count` consecutive consumers' A tiles, or of B, into a stage.
 
@@ -145,7 +145,7 @@ class Load:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mma:
     """All MMA instructions of one k tile of one consumer. Reads A and B of the stage in every CTA of the pair,
     accumulates into the accumulator in every CTA of the pair. Asynchronous.
@@ -161,7 +161,7 @@ class Mma:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Retire:
     """`wgmma.wait_group`: at most `pending` of this warpgroup's committed Mma are still in flight."""
 
@@ -169,7 +169,7 @@ class Retire:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AccRead:
     """`tcgen05.ld` of one chunk of columns of an accumulator. Asynchronous until AccReadWait."""
 
@@ -178,14 +178,14 @@ class AccRead:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AccReadWait:
     """`tcgen05.wait::ld`: the registers of earlier AccRead of this thread hold their values."""
 
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoreWrite:
     """Convert the chunk in registers and write it to the store buffer (generic proxy), all 128 threads."""
 
@@ -193,7 +193,7 @@ class StoreWrite:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoreIssue:
     """Bulk tensor store of the store buffer to D, by one thread (async proxy reads the buffer)."""
 
@@ -201,14 +201,14 @@ class StoreIssue:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoreCommit:
     """`cp.async.bulk.commit_group`, by the thread of StoreIssue."""
 
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoreWait:
     """`cp.async.bulk.wait_group.read`, by StoreIssue's thread: at most `pending` groups still read their buffers."""
 
@@ -216,7 +216,7 @@ class StoreWait:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProxyFence:
     """`fence.proxy.async.shared::cta`: earlier generic writes of this thread are ordered before later async ones."""
 
@@ -230,7 +230,7 @@ class FenceSide(Enum):
     AFTER = "after_thread_sync"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TcgenFence:
     """`tcgen05.fence::*_thread_sync`: orders tcgen05 operations against the sync that follows or precedes."""
 
@@ -238,7 +238,7 @@ class TcgenFence:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WarpgroupSync:
     """`bar.sync id, 128` of the instance's warpgroup; id = `barrier` + self."""
 
@@ -246,7 +246,7 @@ class WarpgroupSync:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockSync:
     """A sync of the whole CTA (`scope` "cta") or cluster ("cluster") inside a role."""
 
@@ -276,7 +276,7 @@ Action = (
 Statement = Loop | Branch | Action
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Program:
     """What each instance of a role runs. `threads`: 1 (an elected thread) or 128 (a warpgroup).
 
@@ -304,7 +304,7 @@ def walk(body: tuple[Statement, ...]) -> Iterator[Statement]:
             yield from walk(statement.body)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Share:
     """What one role contributes to the arrivals of one phase, summed over the CTAs that reach a barrier."""
 
@@ -320,7 +320,7 @@ class Share:
         return self.each * self.instances * self.ctas
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BarrierPlan:
     """A barrier with nothing left open. `arrivals` and `phase` are what the kernel uses: as declared, else derived."""
 
@@ -354,7 +354,7 @@ class Space(Enum):
     REGISTERS = "registers"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Buffer:
     """A ring of equal slots in each CTA: A [stage][consumer], B [stage], acc [consumer][accumulator],
     D [epilogue instance][buffer]. `size`: bytes a slot in SMEM, columns a slot in TMEM, registers a thread else."""
@@ -365,7 +365,7 @@ class Buffer:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Protocol:
     """Everything that one cluster does."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from gemmspec.model.spec import Cluster
+from gemmspec.record import record
 from gemmspec.vocabulary import Group
 
 
@@ -15,7 +15,7 @@ def _ranks(mask: int) -> tuple[int, ...]:
     return tuple(r for r in range(mask.bit_length()) if mask >> r & 1)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Targets:
     """For each CTA that acts, the CTAs it acts on, as a bit mask of ranks (bit r is rank r)."""
 

@@ -5,9 +5,8 @@ Given a `Spec`, pure numbers; the lowering spells the same formulas from the fie
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from gemmspec.model.spec import Role, Spec
+from gemmspec.record import record
 from gemmspec.vocabulary import Operand, Release, RoleKind
 
 DEFAULT_CHUNK = 64
@@ -19,7 +18,7 @@ def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tiling:
     """Sizes in elements unless said otherwise. One output tile is what one cluster computes at a time."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from gemmspec.record import record
 
 TAB = 4
 # Longer lines are cut around the marked characters.
@@ -14,7 +15,7 @@ _NEAR = 4 * WIDTH
 _ELLIPSIS = "..."
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Window:
     """The part of a line that is shown, and where each of its characters stands."""
 

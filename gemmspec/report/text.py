@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from gemmspec.diagnostics import Diagnostic, Report, Severity
+from gemmspec.record import record
 from gemmspec.report.lines import Window, window
 from gemmspec.source import SourceFile, Span
 
@@ -103,7 +103,7 @@ def _footers(diagnostic: Diagnostic) -> Iterator[tuple[str, str]]:
         yield "help", text
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Mark:
     """Characters of one line to underline. `continues`: the span goes on below, and lines between are left out."""
 

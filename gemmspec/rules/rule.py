@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gemmspec.diagnostics import Diagnostic, Fix, Label, Severity
+from gemmspec.record import record
 from gemmspec.source import Span
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gemmspec.protocol import Protocol
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finding:
     """A `Diagnostic` less its code and severity, which the rule adds."""
 
@@ -41,7 +41,7 @@ ProtocolCheck = Callable[["Protocol"], Iterable[Finding]]
 VerdictCheck = Callable[["Verdict"], Iterable[Finding]]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rule:
     """A code, its name, and how it is found: in a `Spec`, in a `Protocol`, or (neither) by the parser and resolver."""
 

@@ -6,13 +6,14 @@ A node keeps the span of each word that a diagnostic may have to point at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import cast
 
+from gemmspec.record import record
 from gemmspec.source import Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Word:
     """A name as written."""
 
@@ -20,7 +21,7 @@ class Word:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Number:
     """A number as written; `text` keeps its base (`0b11`, `0x3`, `1_000`)."""
 
@@ -29,7 +30,7 @@ class Number:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Range:
     """`first` alone, or `first..last` inclusive."""
 
@@ -42,7 +43,7 @@ class Range:
 Value = Word | Number
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Property:
     """A keyword and its values in a role, barrier or schedule line: `arrivals 2`, `at cta 0`, `release after read`.
 
@@ -54,7 +55,7 @@ class Property:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TensorNode:
     """`D[M, N] f16` or `B[N, K]^T f16`."""
 
@@ -65,19 +66,19 @@ class TensorNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class KernelNode:
     name: Word
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TargetNode:
     name: Word
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GemmNode:
     """`gemm D[M, N] f16 = A[M, K] f16 @ B[N, K]^T f16 accumulate f32`."""
 
@@ -88,7 +89,7 @@ class GemmNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SizeNode:
     """`M = 4096`, `K = 64..16384`, or a bare name that ends in `dynamic`."""
 
@@ -98,13 +99,13 @@ class SizeNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SizesNode:
     sizes: tuple[SizeNode, ...]
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClusterNode:
     """`cluster 2 x 1`: CTAs along M, along N."""
 
@@ -112,7 +113,7 @@ class ClusterNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BlockNode:
     """`block 128 x 128 x 64`: rows of A, rows of B, depth."""
 
@@ -120,7 +121,7 @@ class BlockNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CountNode:
     """A keyword with one number: `stages 4`, `accumulators 2`."""
 
@@ -129,7 +130,7 @@ class CountNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ScheduleNode:
     """`schedule persistent ctas 148 group 8`."""
 
@@ -138,7 +139,7 @@ class ScheduleNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlacementNode:
     """`on warpgroups 0..1`, `on warpgroup 2 warp 3`, `on warpgroup 2 warps 0..1`."""
 
@@ -147,7 +148,7 @@ class PlacementNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RoleNode:
     """`role NAME = KIND, KIND on PLACEMENT property...`."""
 
@@ -158,7 +159,7 @@ class RoleNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SlotsNode:
     """`[stages]`, `[consumer]`, `[consumer x accumulators]`, `[2]`: the factors of the number of slots."""
 
@@ -166,7 +167,7 @@ class SlotsNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BarrierNode:
     """`barrier NAME [slots] A, B -> C property...`; `via`, `arrivals`, `phase`, `at`, `multicast` are properties."""
 
@@ -178,7 +179,7 @@ class BarrierNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IndexTerm:
     """`stage`, `stage - 1`, `self`, `3`: one factor of an index. `lag` counts iterations back."""
 
@@ -187,7 +188,7 @@ class IndexTerm:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RefNode:
     """`tma2mma[stage]`, or the bare name: the index that its slots imply."""
 
@@ -196,7 +197,7 @@ class RefNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ForNode:
     """`for tile {`, `for k {`, `for k - 1 {`, `for chunk {`, `for 4 {`. `offset` is added to the count."""
 
@@ -207,7 +208,7 @@ class ForNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IfNode:
     """`if k == first {`, `if k != first {`, `if chunk == last {`, `if chunk != last {`."""
 
@@ -219,7 +220,7 @@ class IfNode:
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ActNode:
     """Every other statement: a verb and its operands, in the order written.
 
@@ -240,7 +241,7 @@ class ActNode:
 StatementNode = ForNode | IfNode | ActNode
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ProgramNode:
     """`program ROLE { ... }`."""
 
@@ -265,7 +266,7 @@ ItemNode = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SpecNode:
     """All items of a file that could be read, in the order written.
 

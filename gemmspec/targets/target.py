@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from gemmspec.record import record
 from gemmspec.vocabulary import DType
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Target:
     """Hardware facts of one compute capability. Each figure's source stands in the target's file."""
 
