@@ -69,6 +69,8 @@ class Agent:
     position: int = 0
     tile: int = 0
     clock: Clock = 0
+    unit: Clock = 0
+    """One more of its own stream, to add to `clock`."""
     epoch: int = 0
     """Its own stream in `clock`: its releases so far."""
     version: int = 0

@@ -78,7 +78,7 @@ class Cell:
         """Let the current phase know what the agent knows (`clock`), its latest action included."""
         now = (agent.index, agent.version)
         if self.joined != now:
-            self.clock = self.join(self.clock, raised(clock, agent.index, agent.epoch + 1))
+            self.clock = self.join(self.clock, clock + agent.unit)
             self.joined = now
 
 

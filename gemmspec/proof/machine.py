@@ -68,6 +68,8 @@ class Machine:
             ]
             streams += ctas * plan.slots
         self.join = joiner(streams)
+        for agent in self.agents:
+            agent.unit = raised(0, agent.index, 1)
         for cell in self.all_cells():
             cell.join = self.join
         self.initialised = protocol.start_sync == "cluster"
@@ -294,7 +296,7 @@ class Machine:
 
     def _release(self, agent: Agent) -> None:
         agent.epoch += 1
-        agent.clock = raised(agent.clock, agent.index, agent.epoch)
+        agent.clock += agent.unit
         agent.version += 1
 
     # -- ends --------------------------------------------------------------------------------------------------
