@@ -184,7 +184,7 @@ def _by_warpgroup(kernel: Kernel, roles: list[RoleText], warpgroups: int) -> Blo
         inner = block.block(f"{'elif' if number else 'if'} {place or 'T.bool(True)'}")
         asked = next((r.role.registers.value for r in group if r.role.registers is not None), None)
         if asked is not None:
-            inner.line(_request(kernel, asked, warpgroups))
+            inner.first.append(_request(kernel, asked, warpgroups))
         for place_in, role in enumerate(group):
             if not alone:
                 inner.line("")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import keyword
+import re
 
 # What the generated module itself names, apart from the spec's words.
 _MODULE = """
@@ -40,7 +41,7 @@ class Names:
 
 def total(*terms: str) -> str:
     """Return the sum of terms; `0` where there is none."""
-    return " + ".join(t for t in terms if t != "0") or "0"
+    return " + ".join(re.sub(r"^\((\w+ - \d+)\)$", r"\1", t) for t in terms if t != "0") or "0"
 
 
 def product(*factors: str) -> str:
@@ -66,7 +67,7 @@ def bare(text: str) -> str:
 def both(*conditions: str | None) -> str:
     """Return the conjunction of conditions, those that are None left out; empty where none is left."""
     kept = [c for c in conditions if c]
-    return kept[0] if len(kept) == 1 else " & ".join(f"({c})" for c in kept)
+    return kept[0] if len(kept) == 1 else " & ".join(c if _is_conjunction(c) else f"({c})" for c in kept)
 
 
 def span(start: str, length: str) -> str:
@@ -79,6 +80,18 @@ def span(start: str, length: str) -> str:
 def is_name(text: str) -> bool:
     """Say whether an expression is one name or number."""
     return text.replace("_", "").replace(".", "").isalnum()
+
+
+def _is_conjunction(text: str) -> bool:
+    """Say whether a condition is a conjunction already, of terms in parentheses."""
+    terms: list[str] = [""]
+    for piece in text.split(" & "):
+        terms[-1] += piece
+        if terms[-1].count("(") == terms[-1].count(")"):
+            terms.append("")
+        else:
+            terms[-1] += " & "
+    return all(t.startswith("(") and _closes_last(t) for t in terms[:-1])
 
 
 def _closes_last(text: str) -> bool:

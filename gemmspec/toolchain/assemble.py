@@ -17,6 +17,11 @@ from gemmspec.toolchain.manifest import Assembled
 from gemmspec.toolchain.problem import BuildProblem
 
 NO_ASSEMBLER = "no nvcc (in PATH, CUDA_HOME, CUDA_PATH) and no NVRTC (pip install 'gemmspec[cuda]')"
+# NVRTC cannot read <cuda.h>, whose only use here is the type of a tensor map.
+_FOR_NVRTC = """\
+struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; };
+typedef struct CUtensorMap_st CUtensorMap;
+"""
 # TVM's own text is not warning-free; what matters comes from ptxas.
 _COMMON = ("-O3", "-w", "--std=c++17")
 
@@ -35,7 +40,7 @@ def assemble(cuda: str, kernel: str, arch: str) -> Cubin | None:
     nvcc = find_nvcc()
     if nvcc is not None:
         return _by_nvcc(nvcc, cuda, kernel, arch)
-    nvrtc = _find_nvrtc()
+    nvrtc = find_nvrtc()
     return _by_nvrtc(nvrtc, cuda, kernel, arch) if nvrtc is not None else None
 
 
@@ -72,11 +77,14 @@ def _nvcc_version(nvcc: Path) -> str:
     return found.group(1) if found else ""
 
 
-def _find_nvrtc() -> Any:
+def find_nvrtc() -> Any:
+    """Return the module of NVRTC; None where it, or the library that it loads, is not there."""
     try:
-        return importlib.import_module("cuda.bindings.nvrtc")
-    except ImportError:
+        nvrtc = importlib.import_module("cuda.bindings.nvrtc")
+        nvrtc.nvrtcVersion()
+    except Exception:  # the loader of cuda-bindings has errors of its own
         return None
+    return nvrtc
 
 
 def _by_nvrtc(nvrtc: Any, cuda: str, kernel: str, arch: str) -> Cubin:
@@ -95,7 +103,7 @@ def _by_nvrtc(nvrtc: Any, cuda: str, kernel: str, arch: str) -> Cubin:
         nvrtc.nvrtcGetProgramLog(program, text)
         return text.decode(errors="replace").rstrip("\0 \n")
 
-    program = nvrtc.nvrtcCreateProgram(cuda.encode(), b"kernel.cu", 0, [], [])[1]
+    program = nvrtc.nvrtcCreateProgram((_FOR_NVRTC + cuda).encode(), b"kernel.cu", 0, [], [])[1]
     status, *_ = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
     if int(status) != 0:
         raise BuildProblem(f"NVRTC does not assemble the kernel: {_reason(log())}", log())
