@@ -1,9 +1,9 @@
 """Starts TVM quickly. For a process of its own (the command line), never for a library's user.
 
-Each step is a habit of TVM or of Python that costs a `compile` time and gives it nothing. Of 11.7 CPU seconds of a whole
-process on v9 (two busy cores, where all takes twice as long) they take 8.7: torch 5, source lines of frames 2, garbage
-collection 1, relax 0.6. All lean on internals that may change, so each looks before it acts, and an import that fails
-under them is repeated without them.
+Each step is a habit of TVM or of Python that costs a `compile` time and gives it nothing. Of 11.7 CPU seconds of a
+whole process on v9 (two busy cores, where all takes twice as long) they take 8.7: torch 5, source lines of frames 2,
+garbage collection 1, relax 0.6. All lean on internals that may change, so each looks before it acts, and an import
+that fails under them is repeated without them.
 """
 
 from __future__ import annotations
