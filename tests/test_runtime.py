@@ -216,6 +216,22 @@ def test_what_is_used_last_stays() -> None:
     assert (table.get(1), table.get(2), table.get(3), len(table)) == ("a", None, "c", 2)
 
 
+@needs_cc
+@pytest.mark.parametrize("script", ["check.py --largest 128 --repeats 10", "race.py --shapes 8 --rounds 2"])
+def test_the_scripts_for_the_device_run(stub: dict[str, str], tmp_path: Path, script: str) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("cuda.bindings.driver", exc_type=ImportError)
+    kernels.write(tmp_path, kernels.manifest("one"))
+    name, *words = script.split()
+    command = [sys.executable, str(GPU / "on_cpu.py"), str(GPU.parents[1] / "bench" / "gpu" / name), *words]
+    done = subprocess.run(
+        [*command, "--kernels", str(tmp_path)],
+        env={**stub, "OUT": str(tmp_path / "out")}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| one |" in (tmp_path / "out" / name).with_suffix(".md").read_text()
+
+
 def test_torch_compile_keeps_the_operator_whole(tmp_path: Path) -> None:
     torch: Any = pytest.importorskip("torch")
     from torch._subclasses.fake_tensor import FakeTensorMode

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import gemmspec
 from gemmspec.api import SpecError
+from gemmspec.runtime import load
 from gemmspec.toolchain import BuildProblem
 from gemmspec.toolchain.clib import build_library, write_c
 
@@ -91,7 +92,7 @@ def variants() -> Iterator[Variant]:
     yield Variant(128, cluster="2 x 2")
     yield Variant(128, cluster="2 x 1", operand="bf16", result="bf16")
     yield Variant(128, result="f32", chunk=32)
-    yield Variant(144, chunk=48)
+    yield Variant(144, chunk=16)
     yield Variant(160, chunk=32)
     yield Variant(224, chunk=32)
     yield Variant(96, chunk=32)
@@ -111,17 +112,41 @@ def sources(only: str) -> Iterator[tuple[str, str]]:
             yield variant.name, variant.text()
 
 
+def is_fresh(folder: Path, name: str, source: str) -> bool:
+    """Whether a kernel is there that was made of the same TIRx module."""
+    module = folder / f"{name}.py"
+    wanted = (f"{name}.cubin", f"{name}.json")
+    there = module.is_file() and all((folder / file).is_file() for file in wanted)
+    return there and module.read_text(encoding="utf-8") == source
+
+
+def write_as_c(folder: Path, name: str) -> None:
+    """Write the C of a kernel beside its cubin, if it is one of `AS_C`."""
+    if name in AS_C:
+        kernel = load(folder / name)
+        files = write_c(kernel.manifest, kernel.cubin)
+        for file, content in files.items():
+            (folder / file).write_text(content, encoding="utf-8")
+        (folder / f"{name}.so").write_bytes(build_library(name, files))
+
+
 def main() -> int:
     """Build; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "gpu")
     parser.add_argument("--only", default="", help="build only what has this in its name")
+    parser.add_argument("--all", action="store_true", help="build again what would be made of the same TIRx module")
     asked = parser.parse_args()
     failed: list[str] = []
     for name, text in sources(asked.only):
         start = time.monotonic()
         try:
-            artifact = gemmspec.build(gemmspec.load(text))
+            spec = gemmspec.load(text)
+            if not asked.all and is_fresh(asked.out, name, gemmspec.lower(spec).source):
+                print(f"{name}: built already", flush=True)
+                write_as_c(asked.out, name)
+                continue
+            artifact = gemmspec.build(spec)
         except (SpecError, BuildProblem) as problem:
             print(f"{name}: NOT BUILT: {problem}", flush=True)
             failed.append(name)
@@ -130,11 +155,7 @@ def main() -> int:
         assert artifact.manifest is not None and artifact.manifest.assembled is not None
         assert artifact.cubin is not None, artifact.note
         report = artifact.manifest.assembled
-        if name in AS_C:
-            files = write_c(artifact.manifest, artifact.cubin)
-            for file, content in files.items():
-                (asked.out / file).write_text(content, encoding="utf-8")
-            (asked.out / f"{name}.so").write_bytes(build_library(name, files))
+        write_as_c(asked.out, name)
         spilled = report.spill_store_bytes + report.spill_load_bytes
         took = time.monotonic() - start
         print(f"{name}: {report.registers} registers, {spilled} bytes spilled, {took:.1f} s", flush=True)

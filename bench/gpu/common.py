@@ -18,7 +18,9 @@ sys.path.insert(0, str(ROOT))
 from gemmspec.runtime import Kernel, load  # noqa: E402
 from gemmspec.runtime.watchdog import Watchdog  # noqa: E402
 
-__all__ = ["ROOT", "Kernel", "Watchdog", "kernels", "options", "pairs", "types", "write"]
+__all__ = ["ROOT", "Kernel", "Watchdog", "kernels", "options", "pairs", "types", "watch", "write"]
+OUT = Path(os.environ.get("OUT") or ROOT / "build" / "results")
+HUNG = OUT / "hung.txt"
 
 
 def options(about: str) -> argparse.ArgumentParser:
@@ -31,16 +33,32 @@ def options(about: str) -> argparse.ArgumentParser:
 
 
 def kernels(folder: Path, only: str) -> dict[str, Kernel]:
-    """Return the kernels in a folder by name."""
+    """Return the kernels in a folder by name, but for those that hung before."""
     wanted = [word for word in only.split(",") if word]
+    hung = HUNG.read_text(encoding="utf-8").split() if HUNG.is_file() else []
+    for name in hung:
+        print(f"LEFT OUT: {name}, which hung", flush=True)
     found = {
         path.stem: load(path)
         for path in sorted(folder.glob("*.json"))
-        if path.with_suffix(".cubin").is_file() and (not wanted or any(word in path.stem for word in wanted))
+        if path.with_suffix(".cubin").is_file()
+        and path.stem not in hung
+        and (not wanted or any(word in path.stem for word in wanted))
     }
     if not found:
         sys.exit(f"no kernel in {folder}: run bench/gpu/build.py, and carry that folder")
     return found
+
+
+def watch(patience: float) -> Watchdog:
+    """Return a watchdog that writes down the kernel that hangs, so that the next run leaves it out."""
+
+    def write_down(doing: str) -> None:
+        OUT.mkdir(parents=True, exist_ok=True)
+        with HUNG.open("a", encoding="utf-8") as file:
+            file.write(f"{doing.split()[0]}\n")
+
+    return Watchdog(patience, write_down)
 
 
 def types(kernel: Kernel) -> tuple[str, str]:
@@ -61,8 +79,7 @@ def pairs(text: str) -> list[tuple[int, int, int]]:
 
 def write(name: str, data: dict[str, Any], table: list[str]) -> None:
     """Write NAME.json and NAME.md where the device tool fetches files from, or into build/, and print the table."""
-    out = Path(os.environ.get("OUT") or ROOT / "build" / "results")
-    out.mkdir(parents=True, exist_ok=True)
-    (out / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    (out / f"{name}.md").write_text("\n".join(table) + "\n", encoding="utf-8")
+    OUT.mkdir(parents=True, exist_ok=True)
+    (OUT / f"{name}.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    (OUT / f"{name}.md").write_text("\n".join(table) + "\n", encoding="utf-8")
     print("\n".join(table), flush=True)

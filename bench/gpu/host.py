@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from common import Watchdog, kernels, options, write
+from common import kernels, options, watch, write
 
 from gemmspec.runtime import measure
 from gemmspec.runtime.card import card
@@ -46,7 +46,7 @@ def main() -> int:
 
     asked = options(__doc__ or "").parse_args()
     at_hand = card()
-    watchdog = Watchdog(asked.patience)
+    watchdog = watch(asked.patience)
     found = kernels(asked.kernels, asked.only)
     name, kernel = next((n, k) for n, k in found.items() if (asked.kernels / f"{n}.so").is_file() and "n128" in n)
     given = measure.operands_for(kernel, SHAPE)

@@ -12,7 +12,7 @@ import math
 import sys
 from typing import Any
 
-from common import Kernel, Watchdog, kernels, options, pairs, types, write
+from common import Kernel, Watchdog, kernels, options, pairs, types, watch, write
 
 from gemmspec.runtime import measure
 from gemmspec.runtime.card import card, state
@@ -90,7 +90,7 @@ def main() -> int:
     at_hand = card()
     every = kernels(asked.kernels, asked.only)
     found = {name: kernel for name, kernel in every.items() if types(kernel) == (asked.type, asked.type)}
-    watchdog = Watchdog(asked.patience)
+    watchdog = watch(asked.patience)
     measure.seed_anew()
     table = [
         f"# Beside cuBLAS, {asked.type}: {at_hand['device']}, driver {at_hand.get('driver')}, torch {at_hand['torch']}",

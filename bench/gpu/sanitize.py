@@ -49,6 +49,8 @@ def run(command: list[str]) -> tuple[int, str]:
     except subprocess.TimeoutExpired as error:
         said = error.stdout or b""
         return 124, f"{said.decode(errors='replace') if isinstance(said, bytes) else said}\nno end in {_LIMIT_S} s"
+    except OSError as error:
+        return 127, f"cannot run {command[0]}: {error.strerror}"
     return done.returncode, done.stdout + done.stderr
 
 

@@ -35,11 +35,22 @@ def _shapes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...])
 @click.command("bench")
 @specs_argument
 @size_option
-@click.option("--shape", "shapes", multiple=True, metavar="MxNxK", callback=_shapes, help="Measure this shape, too.")
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="MxNxK",
+    callback=_shapes,
+    help="Measure this shape, and others given so.",
+)
 @click.option("--rounds", type=click.IntRange(2), default=31, show_default=True, help="Pairs of times with cuBLAS.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option(
-    "--patience", type=click.FloatRange(1), default=20.0, show_default=True, help="Seconds until a GPU hangs."
+    "--patience",
+    type=click.FloatRange(1),
+    default=20.0,
+    show_default=True,
+    help="Seconds without progress until the process is ended.",
 )
 @color_option
 def command(

@@ -6,16 +6,21 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable
 
 HANGS = 97
 """The exit status of a process that was ended so."""
 
 
 class Watchdog:
-    """Ends the process with status `HANGS` if `beat` was not called for so many seconds."""
+    """Ends the process with status `HANGS` if `beat` was not called for so many seconds.
 
-    def __init__(self, seconds: float = 20.0) -> None:
+    `last_words` is called before, with what the last `beat` said.
+    """
+
+    def __init__(self, seconds: float = 20.0, last_words: Callable[[str], None] = lambda doing: None) -> None:
         self._seconds = seconds
+        self._last_words = last_words
         self._last = time.monotonic()
         self._doing = "start"
         self._stopped = threading.Event()
@@ -38,4 +43,5 @@ class Watchdog:
                 )
                 sys.stderr.flush()
                 sys.stdout.flush()
+                self._last_words(self._doing)
                 os._exit(HANGS)

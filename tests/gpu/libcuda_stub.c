@@ -1,7 +1,7 @@
 /* A libcuda.so.1 for machines without a GPU: the few driver calls that a launch makes, on host memory.
  *
  * Every call that matters is written to the file that STUB_LOG names, one line each. A tensor map holds what it was
- * encoded from, so a launch can do the product that the real kernel would: D = A @ B^T of the first three maps, in f16.
+ * encoded from, so a launch can do the product that the real kernel would: D = A @ B^T of the first three maps.
  * STUB_FAIL=cuModuleLoadData:209 makes a call fail; STUB_CAPABILITY=90 is what the one device says of itself;
  * STUB_NO_CONTEXT=1 starts without a current context.
  */
@@ -114,6 +114,26 @@ API cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, void *address, co
   return fails("cuTensorMapEncodeTiled");
 }
 
+/* Element `i` of a row, as its map's type has it: f16, bf16 or f32. */
+static float get(const Map *map, uint64_t row, uint64_t i) {
+  const char *at = (const char *)map->address + row * map->strides[0];
+  float value;
+  if (map->type == 6) return ((const _Float16 *)at)[i];
+  if (map->type == 7) return ((const float *)at)[i];
+  uint32_t bits = (uint32_t)((const uint16_t *)at)[i] << 16;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static void set(const Map *map, uint64_t row, uint64_t i, float value) {
+  char *at = (char *)map->address + row * map->strides[0];
+  uint32_t bits;
+  if (map->type == 6) ((_Float16 *)at)[i] = (_Float16)value;
+  if (map->type == 7) ((float *)at)[i] = value;
+  memcpy(&bits, &value, sizeof bits);
+  if (map->type == 9) ((uint16_t *)at)[i] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 API cuLaunchKernelEx(const Config *config, void *function, void **arguments, void **extra) {
   const Map *a = arguments[0], *b = arguments[1], *d = arguments[2];
   uint64_t m = d->dims[1], n = d->dims[0], k = a->dims[0];
@@ -128,11 +148,9 @@ API cuLaunchKernelEx(const Config *config, void *function, void **arguments, voi
   if (getenv("STUB_IDLE")) return 0;
   for (uint64_t i = 0; i < m; i++)
     for (uint64_t j = 0; j < n; j++) {
-      const _Float16 *x = (const _Float16 *)((const char *)a->address + i * a->strides[0]);
-      const _Float16 *y = (const _Float16 *)((const char *)b->address + j * b->strides[0]);
       float sum = 0;
-      for (uint64_t l = 0; l < k; l++) sum += (float)x[l] * (float)y[l];
-      ((_Float16 *)((char *)d->address + i * d->strides[0]))[j] = (_Float16)sum;
+      for (uint64_t l = 0; l < k; l++) sum += get(a, i, l) * get(b, j, l);
+      set(d, i, j, sum);
     }
   return 0;
 }
