@@ -148,6 +148,30 @@ def test_compile_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "hgemm_v9.json").read_text())["assembled"]["registers"] <= 89
 
 
+START_WITHOUT = """
+import importlib, sys
+load, failed = importlib.import_module, []
+def once(name, *args, **options):
+    if name == "tvm.s_tir" and not failed:
+        failed.append(name)
+        raise ImportError("moved")
+    return load(name, *args, **options)
+importlib.import_module = once
+from gemmspec.toolchain.start import quick_tvm
+quick_tvm()
+assert failed and sys.modules["tvm.relax"].__file__
+import gemmspec
+print(gemmspec.lower(gemmspec.load(sys.argv[1])).prim_func.script())
+"""
+
+
+def test_a_quick_start_that_fails_is_a_plain_one() -> None:
+    words = [sys.executable, "-c", START_WITHOUT, str(V7)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.rstrip("\n") == gemmspec.lower(gemmspec.load(V7)).prim_func.script().rstrip("\n")
+
+
 def test_sizes_from_the_command_line(tmp_path: Path) -> None:
     words = ("--size", "M=512", "--size", "K=64", "--emit", "cuda")
     assert run("compile", str(V9), *words, "--out", str(tmp_path)) == 0

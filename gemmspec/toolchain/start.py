@@ -37,9 +37,11 @@ def quick_tvm() -> None:
         importlib.import_module("tvm")
         importlib.import_module("tvm.s_tir")  # relax would have imported it
     except Exception:
-        for name in [n for n in sys.modules if n == "tvm" or n.startswith(("tvm.", "tvm_ffi"))]:
-            del sys.modules[name]
+        # What is loaded has registered itself with TVM's library, and cannot be loaded again.
+        del sys.modules["tvm.relax"]
+        vars(sys.modules.get("tvm", relax)).pop("relax", None)
         importlib.import_module("tvm")
+        importlib.import_module("tvm.relax")
     finally:
         if sys.modules.get("torch") is None:
             sys.modules.pop("torch", None)
