@@ -2,7 +2,7 @@
 
     python bench/mutations/study.py [--out FILE] [--jobs N] [--sample FRACTION] [--subject NAME] [--sweep]
 
-Writes a Markdown report. The engine judges the mutant of the full spec for every trip count at once; the oracle judges
+Writes a Markdown report, and every judgement beside it (`.tsv`). The engine judges the mutant of the full spec for every trip count at once; the oracle judges
 the same mutant of the scaled-down spec, interleaving by interleaving, for the trip counts of `trips`. Where both
 exist the engine judges the scaled-down one too. `--sweep` also looks for false alarms on the unchanged subjects.
 """
@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -204,9 +204,13 @@ def report(rows: list[Row], chosen: Iterable[Subject]) -> Iterator[str]:
             yield ""
             yield f"## {title[0].upper()}{title[1:]}"
             yield ""
-            yield from (
-                f"- {r.subject}: {r.name}. Engine: {r.engine}; scaled: {r.small}; oracle: {r.oracle}" for r in mine
-            )
+            yield from map(_item, mine)
+
+
+def _item(r: Row) -> str:
+    scaled = "" if r.engine_small == r.engine else f", scaled down: {r.engine_small}"
+    full = f", in full: {r.oracle_full}" if r.oracle_full else ""
+    return f"- {r.subject}: {r.name}. Engine: {r.engine}{scaled}. Oracle: {r.oracle_small}{full}."
 
 
 def _line(name: str, rows: list[Row], scaled: str) -> str:
@@ -227,9 +231,10 @@ def main() -> int:
     chosen = [s for s in subjects() if not args.subject or args.subject in s.name]
     rows: list[Row] = []
     start = time.perf_counter()
-    with ProcessPoolExecutor(args.jobs) as pool:
+    with ProcessPoolExecutor(args.jobs) as pool, args.out.with_suffix(".tsv").open("w") as log:
         for done in pool.map(judge_chunk, list(tasks(chosen, args.sample))):
             rows += done
+            log.writelines("\t".join(map(str, astuple(r))) + "\n" for r in done)
             if len(rows) // 250 > (len(rows) - len(done)) // 250:
                 print(f"{len(rows)} mutants, {time.perf_counter() - start:.0f} s", file=sys.stderr)
         lines = [*report(rows, chosen)]
