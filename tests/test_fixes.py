@@ -27,7 +27,7 @@ SPECS = {name: (ROOT / f"specs/{name}.gemmspec").read_text(encoding="utf-8") for
 SAFE = ["GS004", "GS007", "GS008", "GS011", "GS012", "GS016", "GS111", "GS112", "GS113", "GS114", "GS115", "GS122"]
 UNSAFE = [
     *("GS116", "GS117", "GS118", "GS119", "GS121", "GS123", "GS125"),
-    *("GS201", "GS202", "GS203", "GS207", "GS208"),
+    *("GS201", "GS202", "GS203", "GS204", "GS207", "GS208"),
     *("GS301", "GS311", "GS312", "GS503", "GS504", "GS505"),
 ]
 

@@ -100,7 +100,7 @@ BODIES: list[tuple[str, str, list[tuple[str, str]]]] = [
     ("producer", "load A A tma2mma", [("GS010", "A")]),
     ("producer", "expect tma2mma 1048576", [("GS006", "1048576")]),
     ("producer", "for 1025 {\n}", [("GS006", "1025")]),
-    ("producer", "for 100 {\nfor 100 {\n}\n}", [("GS006", "100")]),
+    ("producer", "for 10 {\nfor 10 {\n}\n}", [("GS006", "10")]),
     ("producer", "for k - 65 {\n}", [("GS006", "- 65")]),
     ("consumer", "retire 8", [("GS006", "8")]),
     ("producer", "mma", [("GS015", "mma")]),

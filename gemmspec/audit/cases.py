@@ -103,7 +103,8 @@ def sampling(program: Program | None, first: bool) -> Sampling:
     leave out the same. In the first case, the first tile goes through all of a ring's states.
     """
     period = lcm(*(2 * c.depth for c in program.cursors)) if program else 1
-    loops = sum(isinstance(s, Loop) and s.kind is LoopKind.K for s in program.walk()) if program and first else 0
+    counted = (LoopKind.K, LoopKind.FIXED)
+    loops = sum(isinstance(s, Loop) and s.kind in counted for s in program.walk()) if program and first else 0
     whole = [period + 1] * loops
 
     def trips(count: int) -> Iterator[int]:

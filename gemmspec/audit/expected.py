@@ -108,7 +108,7 @@ class Expectation:
         if loop.kind in (LoopKind.K, LoopKind.FIXED):
             self._say(loop, self.program.threads == 1, "loop", (), n)
         last, before = -1, dict[tuple[Operand, int], int]()
-        for i in self.trips(n) if loop.kind is LoopKind.K else range(n):
+        for i in self.trips(n) if loop.kind in (LoopKind.K, LoopKind.FIXED) else range(n):
             for key in self.loaded:
                 # Trips that are left out load as the one before them did.
                 self.loaded[key] += (i - last - 1) * (self.loaded[key] - before.get(key, -1))

@@ -19,10 +19,10 @@ from gemmspec.vocabulary import LoopKind, RoleKind
 LOOP_WORDS = ("tile", "k", "chunk")
 ITERATIONS = ("first", "last")
 MAX_DEPTH = 16
-MAX_COUNT = 1024
-MAX_RUNS = 4096
+MAX_COUNT = 64
+MAX_RUNS = 64
 """How often the body of fixed loops within each other may run: the Protocol has a copy of it for each run."""
-MAX_OFFSET = 64
+MAX_OFFSET = 4
 # Stands for the loop that is missing around a misplaced statement, so that the rest of it can be judged.
 _TILES = For(LoopKind.TILE, None, 0, (), Span(0, 0), Span(0, 0))
 

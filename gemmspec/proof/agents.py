@@ -6,13 +6,14 @@ Loops over k and chunks are unrolled for given trip counts, so that the machine 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gemmspec.proof.clocks import Clock
 from gemmspec.protocol.program import (
     AccRead,
     Action,
+    Arrive,
     Branch,
     Loop,
     Mma,
@@ -57,12 +58,14 @@ class Agent:
     program: Program
     cta: int
     instance: int
+    first: list[Step]
+    """Those of the first tile."""
     steps: list[Step]
-    """Those of one tile."""
+    """Those of every other tile."""
     tail: list[Step]
     """What follows the loop over tiles."""
     kinds: frozenset[type]
-    """The types of actions in `steps`."""
+    """The types of statements in the program."""
     tiles: int
     counts: list[int]
     depths: list[int]
@@ -77,6 +80,13 @@ class Agent:
     """Changes whenever `clock` does."""
     tmem_clock: Clock = 0
     """What is known of tensor memory: `clock` at the last tcgen05.fence::after_thread_sync."""
+    wait_stream: int = -1
+    """Its waits that all its threads are known to be past."""
+    waits: int = 0
+    mma_waits: list[int] = field(default_factory=list[int])
+    """For each multiply, the waits before it: all warps of a warpgroup take part in a multiply."""
+    commit_stream: int = -1
+    commits: int = 0
     mma_stream: int = -1
     read_stream: int = -1
     mmas: int = 0
@@ -93,8 +103,8 @@ class Agent:
     last_read: int = -1
     held: tuple[int, int] | None = None
     """(tile, chunk) that the registers hold."""
-    stored: int = 0
-    """Chunks stored of the current tile."""
+    owner: int = 0
+    """The consumer whose accumulator the registers hold."""
     finished: bool = False
 
     def slot(self, slot: Slot) -> int:
@@ -111,13 +121,23 @@ class Agent:
         return 0 if cursor is None else (self.counts[cursor] - slot.lag) // self.depths[cursor]
 
     @property
+    def now(self) -> list[Step]:
+        """The steps that it is in: of the first tile, of another, or behind the last."""
+        if self.tile >= self.tiles:
+            return self.tail
+        return self.steps if self.tile else self.first
+
+    @property
     def current(self) -> Step:
         """The step that it is at."""
-        return (self.steps if self.tile < self.tiles else self.tail)[self.position]
+        return self.now[self.position]
 
     def does(self, kind: type) -> bool:
-        """Return whether its tile has an action of a type."""
+        """Return whether its program has a statement of a type."""
         return kind in self.kinds
+
+
+ALL_CHUNKS = 1 << 16
 
 
 @record
@@ -139,22 +159,30 @@ class Depths:
     tile: int
     chunk: int
     tmem: bool
+    offset: int
+    """The most trips by which a k loop differs from K."""
+    fixed: bool
+    """Whether a loop of fixed length could be meant to match one over chunks: then chunks are run in full."""
 
     @staticmethod
     def of(protocol: Protocol) -> Depths:
         """Return the depths of a protocol."""
         k, tile, chunk = (_depth(protocol, kind) for kind in (LoopKind.K, LoopKind.TILE, LoopKind.CHUNK))
-        return Depths(k, tile, chunk, protocol.spec.target.has_tmem)
+        loops = [s for p in protocol.programs for s in p.walk() if isinstance(s, Loop)]
+        offset = max((abs(s.offset) for s in loops), default=0)
+        fixed = any(s.kind is LoopKind.FIXED for s in loops)
+        return Depths(k, tile, chunk, protocol.spec.target.has_tmem, offset, fixed)
 
     @property
     def k_counts(self) -> range:
-        """The k trip counts that stand for all: up to the deepest ring of the k loops and 2 more."""
-        return range(1, self.k + 3)
+        """The k trip counts that stand for all: up to the deepest ring of the k loops, offsets, and 2 more."""
+        return range(1, self.k + self.offset + 3)
 
     def trips(self, k_tiles: int, stores: bool = True) -> Trips:
         """Return counts that take every ring past two wraps, for a k loop of `k_tiles`."""
         tiles = max(2 * self.tile + 2, -(-(2 * self.k + 2) // k_tiles) + 1)
-        return Trips(k_tiles, tiles, self.chunk + 2, stores or not self.tmem)
+        chunks = ALL_CHUNKS if self.fixed else self.chunk + 2
+        return Trips(k_tiles, tiles, chunks, stores or not self.tmem)
 
 
 def agents_of(protocol: Protocol, trips: Trips) -> list[Agent]:
@@ -162,15 +190,25 @@ def agents_of(protocol: Protocol, trips: Trips) -> list[Agent]:
     agents: list[Agent] = []
     spec = protocol.spec
     for program in protocol.programs:
-        steps, tail = _steps(program, trips)
-        kinds = frozenset(type(s.action) for s in steps)
+        first, steps, tail = _steps(program, trips)
+        kinds = frozenset(type(s) for s in program.walk())
         depths = [c.depth for c in program.cursors]
         for cta in range(spec.cluster.size):
             if program.leader_only and cta % spec.pair:
                 continue
             for instance in range(program.instances):
                 agent = Agent(
-                    len(agents), program, cta, instance, steps, tail, kinds, trips.tiles, [0] * len(depths), depths
+                    len(agents),
+                    program,
+                    cta,
+                    instance,
+                    first,
+                    steps,
+                    tail,
+                    kinds,
+                    trips.tiles,
+                    [0] * len(depths),
+                    depths,
                 )
                 agents.append(agent)
     return agents
@@ -180,18 +218,17 @@ def give_streams(agents: list[Agent]) -> int:
     """Number the streams of the agents and of their engines; return how many there are."""
     streams = len(agents)
     for agent in agents:
-        if agent.does(Mma):
-            agent.mma_stream = streams
+        agent.wait_stream = agent.index
+        if agent.program.threads > 1:
+            agent.wait_stream = streams
             streams += 1
+        if agent.does(Mma):
+            agent.mma_stream, agent.commit_stream = streams, streams + 1
+            streams += 2
         if agent.does(AccRead):
             agent.read_stream = streams
             streams += 1
     return streams
-
-
-def most_chunks(agents: list[Agent]) -> int:
-    """Return the chunks that one tile's stores consist of."""
-    return max((s.chunk + 1 for a in agents for s in a.steps if isinstance(s.action, StoreIssue)), default=0)
 
 
 def _depth(protocol: Protocol, kind: LoopKind) -> int:
@@ -211,16 +248,21 @@ def slots_of(statement: Statement) -> tuple[Slot, ...]:
     return tuple(s for n in names if isinstance(s := getattr(statement, n, None), Slot))
 
 
-def _steps(program: Program, trips: Trips) -> tuple[list[Step], list[Step]]:
-    tile: list[Step] = []
+def _steps(program: Program, trips: Trips) -> tuple[list[Step], list[Step], list[Step]]:
+    """Return the steps of the first tile, of every other tile, and of what follows the loop over tiles."""
+    tiles: tuple[list[Step], list[Step]] = ([], [])
     tail: list[Step] = []
+    # One thread that arrives for its warpgroup relies on the syncs, so there they are no private matter.
+    elected = any(isinstance(s, Arrive) and s.threads == 1 < program.threads for s in program.walk())
+    trips = replace(trips, stores=trips.stores or elected)
     for statement in program.body:
         if isinstance(statement, Loop) and statement.kind is LoopKind.TILE:
-            _unroll(statement.body, trips, {}, tile)
-            tile.append(Step(None, advances=statement.advances))
+            for number, steps in enumerate(tiles):
+                _unroll(statement.body, trips, {LoopKind.TILE: (number, 3)}, steps)
+                steps.append(Step(None, advances=statement.advances))
         else:
             _unroll((statement,), trips, {}, tail)
-    return tile, tail
+    return *tiles, tail
 
 
 def _unroll(

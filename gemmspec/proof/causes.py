@@ -22,7 +22,7 @@ from gemmspec.protocol.program import (
 )
 from gemmspec.record import record
 from gemmspec.source import Span
-from gemmspec.vocabulary import RoleKind
+from gemmspec.vocabulary import RoleKind, Via
 
 
 class Declared(Enum):
@@ -138,7 +138,8 @@ def gaps(protocol: Protocol) -> tuple[Gap, ...]:
         if waiters and sources and not any(g.what is Lack.TRIPS and g.stages == plan.per_k for g in out):
             # Both barriers of a ring disagree when one does: the forward one is enough.
             out += _trips(protocol, plan, sources[0], waiters[0])
-        if plan.per_k and plan.slots != protocol.spec.stages.value:
+        ring = plan.slots > 1 or plan.via in (Via.TMA, Via.COMMIT)
+        if ring and plan.per_k and plan.slots != protocol.spec.stages.value:
             counts = (str(plan.slots), str(protocol.spec.stages.value))
             out.append(Gap(Lack.SLOTS, plan, True, plan.barrier.waiters[0].value, plan.barrier.slots_span, counts))
     return (*out, *_ways_back(protocol))

@@ -1,4 +1,4 @@
-"""Vector clocks, packed into one integer each: 16 bits a stream, so that a join is a handful of big-integer operations.
+"""Vector clocks, packed into one integer each: 24 bits a stream, so that a join is a handful of big-integer operations.
 
 A clock says for each *stream* how much of it is known to be over. Streams are the agents themselves (their synchronous
 actions), each agent's asynchronous engines (multiplies, tensor memory reads), and each mbarrier (its completed
@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-BITS: Final = 16
-"""Of one stream: 15 for the count (executions are a few hundred iterations long), one guard bit."""
+BITS: Final = 24
+"""Of one stream: 23 for the count (far more than an execution has steps), one guard bit."""
 MASK: Final = (1 << BITS - 1) - 1
 
 Clock = int

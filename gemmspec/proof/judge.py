@@ -6,6 +6,8 @@ is told by missing structure where there is any, and by the faults themselves ot
 
 from __future__ import annotations
 
+from itertools import combinations
+
 from gemmspec.proof import prove
 from gemmspec.proof.causes import Gap, Lack, Mismatch, gaps, mismatches, repair
 from gemmspec.proof.fault import Fault, Kind
@@ -55,21 +57,16 @@ def judge(protocol: Protocol) -> Verdict:
     faults = prove(protocol)
     if not faults:
         return Verdict(protocol)
-    wrong = mismatches(protocol)
-    rest, guilty = faults, ()
-    if wrong:
-        rest = prove(derive(repair(protocol.spec, wrong)))
-        guilty = tuple(m for m in wrong if len(wrong) == 1 or _matters(protocol, wrong, m, rest))
-        if len(wrong) == 1 and _keys(rest) >= _keys(faults):
-            guilty = ()
+    guilty, rest = _guilty(protocol, mismatches(protocol), faults)
     blames = [Blame(m, _consequence(protocol, m, faults)) for m in guilty]
-    mended = derive(repair(protocol.spec, wrong)) if guilty else protocol
+    mended = derive(repair(protocol.spec, guilty)) if guilty else protocol
     left = list(roots(mended, rest))
     for gap in _telling(gaps(mended)):
         # Loops that run differently often upset every ring.
         explained = [f for f in rest if gap.what is Lack.TRIPS or _ring(mended, f) in (_name(gap.stages), "")]
         if explained:
-            blames.append(Blame(gap, min(explained, key=_telling_order)))
+            hang = [f for f in explained if f.kind is Kind.DEADLOCK and gap.what is Lack.TRIPS]
+            blames.append(Blame(gap, min(hang or explained, key=_telling_order)))
             left = [f for f in left if f not in explained]
     return Verdict(protocol, tuple(blames), tuple(left))
 
@@ -125,10 +122,24 @@ def _keys(faults: tuple[Fault, ...]) -> set[tuple[Kind, str]]:
     return {(f.kind, f.place.split("[")[0]) for f in faults}
 
 
-def _matters(protocol: Protocol, wrong: tuple[Mismatch, ...], one: Mismatch, rest: tuple[Fault, ...]) -> bool:
-    """Return whether faults come back when all declarations but one are mended."""
-    others = tuple(m for m in wrong if m is not one)
-    return not _keys(prove(derive(repair(protocol.spec, others)))) <= _keys(rest)
+def _guilty(
+    protocol: Protocol, wrong: tuple[Mismatch, ...], faults: tuple[Fault, ...]
+) -> tuple[tuple[Mismatch, ...], tuple[Fault, ...]]:
+    """Return the fewest declarations without which faults go away, and the faults that stay without them.
+
+    A declaration that differs from the derived value may be needed as it is, so not all of them are suspects together.
+    """
+    best: tuple[tuple[Mismatch, ...], tuple[Fault, ...]] = ((), faults)
+    for size in range(1, len(wrong) + 1):
+        for chosen in combinations(wrong, size):
+            if size > 2 and len(wrong) > 4 and size < len(wrong):
+                continue
+            rest = prove(derive(repair(protocol.spec, chosen)))
+            if not rest:
+                return chosen, ()
+            if _keys(rest) < _keys(best[1]):
+                best = chosen, rest
+    return best
 
 
 def _consequence(protocol: Protocol, wrong: Mismatch, faults: tuple[Fault, ...]) -> Fault:

@@ -53,7 +53,7 @@ class Machine:
         self.agents = agents_of(protocol, trips)
         self.faults = Faults()
         self.stores = trips.stores
-        self.memory = Memory(protocol, self.agents, trips.k, self.faults)
+        self.memory = Memory(protocol, trips, self.faults)
         self.plans = {b.name: b for b in protocol.barriers}
         self.ctas = ctas = protocol.spec.cluster.size
         streams = give_streams(self.agents)
@@ -98,7 +98,7 @@ class Machine:
         """Let an agent act until it blocks or ends."""
         counts = agent.counts
         while True:
-            steps = agent.steps if agent.tile < agent.tiles else agent.tail
+            steps = agent.now
             position, end = agent.position, len(steps)
             while position < end:
                 step = steps[position]
@@ -114,12 +114,11 @@ class Machine:
             if agent.tile >= agent.tiles:
                 agent.finished = True
                 return
-            self.memory.end_tile(agent)
             agent.tile += 1
 
     def _bind(self) -> None:
         """Give each step its method; the agents of a role share their steps."""
-        lists = {id(steps): steps for agent in self.agents for steps in (agent.steps, agent.tail)}
+        lists = {id(steps): steps for agent in self.agents for steps in (agent.first, agent.steps, agent.tail)}
         for steps in lists.values():
             for step in steps:
                 if step.action is not None:
@@ -155,8 +154,12 @@ class Machine:
         agent.order += 1
         match action:
             case Retire(pending):
-                agent.clock = raised(agent.clock, agent.mma_stream, agent.mmas - pending)
-                agent.version += 1
+                over = agent.mmas - pending
+                if over > 0:
+                    # A multiply of the warpgroup is over: all its warps have issued it, and so are past earlier waits.
+                    agent.clock = raised(agent.clock, agent.mma_stream, over)
+                    agent.clock = raised(agent.clock, agent.wait_stream, agent.mma_waits[over - 1])
+                    agent.version += 1
             case AccReadWait():
                 agent.reads_done = agent.reads
             case StoreCommit():
@@ -169,6 +172,9 @@ class Machine:
                 agent.last_fence = agent.order
             case WarpgroupSync():
                 agent.last_sync = agent.order
+                if agent.wait_stream != agent.index:
+                    agent.clock = raised(agent.clock, agent.wait_stream, agent.waits)
+                    agent.version += 1
             case TcgenFence(side):
                 if side is FenceSide.AFTER:
                     agent.tmem_clock = agent.clock
@@ -210,7 +216,10 @@ class Machine:
         if cell.completed > needed:
             self.faults.add(Kind.LAPPED, agent, step, cell.before[-1] if cell.before else None, cell.place, "")
         else:
-            cell.waits.append((needed, Entry(agent.index, agent.epoch, agent, step, agent.tile)))
+            alone = agent.wait_stream == agent.index
+            turn = agent.epoch if alone else agent.waits
+            cell.waits.append((needed, Entry(agent.wait_stream, turn, agent, step, agent.tile)))
+        agent.waits += 1
         return True
 
     def _expect(self, agent: Agent, step: Step, expect: Expect) -> None:
@@ -224,16 +233,21 @@ class Machine:
         if self.stores and arrive.threads == 1 < agent.program.threads and agent.last_read > agent.last_sync:
             self.faults.add(Kind.NOT_VISIBLE, agent, step, None, arrive.barrier, "one thread for all")
         entry = Entry(agent.index, agent.epoch, agent, step, agent.tile)
-        slot = agent.slot(arrive.slot)
+        slot, clock = agent.slot(arrive.slot), agent.clock
+        if arrive.threads > 1:
+            # Each thread arrives behind its own waits. (One thread that arrives for all knows of the others' waits
+            # only what a sync or a multiply of the warpgroup told it.)
+            clock = raised(clock, agent.wait_stream, agent.waits)
         for cta in self._inside(agent, step, arrive.barrier, arrive.targets):
-            self._arrive_at(self._cell(arrive.barrier, cta, slot), arrive.threads, entry, agent.clock)
+            self._arrive_at(self._cell(arrive.barrier, cta, slot), arrive.threads, entry, clock)
         self._release(agent)
 
     def _commit(self, agent: Agent, step: Step, commit: Commit) -> None:
         # PTX ISA, tcgen05.commit: tracks every earlier multiply of this thread, and implies before_thread_sync.
         stream, clock = agent.mma_stream, agent.clock
         if stream >= 0:
-            clock = raised(clock, stream, agent.mmas)
+            agent.commits += 1
+            clock = raised(raised(clock, stream, agent.mmas), agent.commit_stream, agent.commits)
         agent.version += 1
         entry = Entry(stream if stream >= 0 else agent.index, agent.mmas, agent, step, agent.tile)
         slot = agent.slot(commit.slot)
@@ -311,13 +325,18 @@ class Machine:
         for agent in self.agents:
             flights = (
                 (agent.mma_stream >= 0 and seen(known, agent.mma_stream) < agent.mmas, Mma, "acc", "mma"),
+                (agent.commits > 0 and seen(known, agent.commit_stream) < agent.commits, Commit, "barrier", "commit"),
                 (agent.groups_done < agent.groups or agent.open_group, StoreIssue, "D", "store"),
                 (agent.reads_done < agent.reads, AccRead, "acc", "read"),
             )
             for in_flight, kind, place, detail in flights:
                 if in_flight:
-                    step = [s for s in agent.steps if isinstance(s.action, kind)][-1]
+                    step = [s for s in (*agent.first, *agent.steps) if isinstance(s.action, kind)][-1]
+                    if isinstance(step.action, Commit):
+                        place = step.action.barrier
                     self.faults.put(Fault(Kind.EARLY_EXIT, at(agent, step, agent.tile - 1), None, place, detail))
+        if self.stores:
+            self.memory.check_stored(self.agents)
         if self.protocol.end_sync != "cluster":
             self._check_peers()
 

@@ -6,23 +6,29 @@ after what it depends on, if that is visible to it, and if the data is what the 
 
 from __future__ import annotations
 
-from gemmspec.proof.agents import Agent, Step, most_chunks
+from gemmspec.proof.agents import Agent, Step, Trips
 from gemmspec.proof.cells import Cell, Entry, Place
 from gemmspec.proof.clocks import Clock, seen
-from gemmspec.proof.fault import Kind
-from gemmspec.proof.faults import Faults
+from gemmspec.proof.fault import Fault, Kind
+from gemmspec.proof.faults import Faults, at
 from gemmspec.protocol.program import AccRead, Load, Mma, Protocol, StoreIssue, StoreWrite
+from gemmspec.protocol.tile import Tiling
 from gemmspec.vocabulary import Operand
 
 
 class Memory:
     """All buffers of one cluster."""
 
-    def __init__(self, protocol: Protocol, agents: list[Agent], k_tiles: int, faults: Faults) -> None:
+    def __init__(self, protocol: Protocol, trips: Trips, faults: Faults) -> None:
         self.faults = faults
-        self.k_tiles = k_tiles
+        self.k_tiles, self.tiles = trips.k, trips.tiles
+        tiling = Tiling.of(protocol.spec)
+        self.consumers, self.accumulators = tiling.consumers, tiling.accumulators
+        self.ctas = protocol.spec.cluster.size
         self.tmem = protocol.spec.target.has_tmem
-        self.chunks = most_chunks(agents)
+        self.chunks = min(tiling.chunks, trips.chunks)
+        self.stored: dict[tuple[int, int, int], set[int]] = {}
+        """(CTA, consumer, tile) to the chunks of it that were stored."""
         pair = protocol.spec.pair if self.tmem else 1
         self.mma_ctas = [tuple(range(c - c % pair, c - c % pair + pair)) for c in range(protocol.spec.cluster.size)]
         loads = [s for p in protocol.programs for s in p.walk() if isinstance(s, Load)]
@@ -61,15 +67,20 @@ class Memory:
                 place.writer = entry  # PTX ISA, tcgen05 and wgmma: multiplies of one thread run in order
             else:
                 self._write(place, entry, agent.tmem_clock if self.tmem else clock)
-            if step.k and place.tag != meant:
+            if place.tag != meant if step.k else place.tag[0] == agent.tile:
                 self.faults.add(Kind.WRONG_DATA, agent, step, writer, place.name, "sum")
+            if acc // self.accumulators != a % self.consumers:
+                self.faults.add(Kind.WRONG_DATA, agent, step, None, place.name, "rows of another consumer")
             place.tag = (agent.tile, step.k + 1)
         agent.mmas += 1
+        agent.mma_waits.append(agent.waits)
 
     def acc_read(self, agent: Agent, step: Step, read: AccRead) -> None:
         """A tensor memory load issued: over at the next wait::ld, known to others behind a before_thread_sync fence."""
         entry = Entry(agent.read_stream, agent.reads, agent, step, agent.tile)
-        place = self._place("acc", agent.cta, agent.slot(read.acc))
+        slot = agent.slot(read.acc)
+        place = self._place("acc", agent.cta, slot)
+        agent.owner = slot // self.accumulators
         self._read(place, entry, agent.tmem_clock, (agent.tile, self.k_tiles))
         agent.reads += 1
         agent.held = (agent.tile, step.chunk)
@@ -80,7 +91,8 @@ class Memory:
         """All threads convert a chunk and write it to a store buffer."""
         entry = Entry(agent.index, agent.epoch, agent, step, agent.tile)
         if not self.tmem:
-            place = self._place("acc", agent.cta, self._registers(agent))
+            agent.owner = self._registers(agent)
+            place = self._place("acc", agent.cta, agent.owner)
             self._read(place, entry, agent.clock, (agent.tile, self.k_tiles))
         elif agent.held != (agent.tile, step.chunk):
             self.faults.add(Kind.WRONG_DATA, agent, step, None, "registers", "chunk")
@@ -106,14 +118,24 @@ class Memory:
             self.faults.add(Kind.NOT_VISIBLE, agent, step, place.writer, place.name, "proxy fence")
         place.readers.append(Entry(-1, agent.groups, agent, step, agent.tile))
         agent.open_group = True
-        agent.stored += 1
+        stored = self.stored.setdefault((agent.cta, agent.owner, agent.tile), set())
+        if step.chunk in stored:
+            self.faults.add(Kind.WRONG_DATA, agent, step, None, "D", "stored twice")
+        stored.add(step.chunk)
 
-    def end_tile(self, agent: Agent) -> None:
-        """Check that the whole tile was stored."""
-        if agent.stored != self.chunks and agent.does(StoreIssue):
-            first = next(s for s in agent.steps if isinstance(s.action, StoreIssue))
-            self.faults.add(Kind.WRONG_DATA, agent, first, None, "D", "chunks missing")
-        agent.stored = 0
+    def check_stored(self, agents: list[Agent]) -> None:
+        """Check that every chunk of every tile of every consumer was stored."""
+        wanted = ((c, o, t) for t in range(self.tiles) for c in range(self.ctas) for o in range(self.consumers))
+        missing = next((key for key in wanted if len(self.stored.get(key, ())) < self.chunks), None)
+        if missing is None:
+            return
+        cta, _, tile = missing
+        own = [(agent, step) for agent in agents if agent.cta == cta for step in agent.steps if step.action]
+        for kind in (StoreIssue, AccRead, object):
+            found = next(((agent, step) for agent, step in own if isinstance(step.action, kind)), None)
+            if found:
+                self.faults.put(Fault(Kind.WRONG_DATA, at(*found, tile), None, "D", "chunks missing"))
+                return
 
     def _place(self, buffer: str, cta: int, slot: int, part: int = 0) -> Place:
         key = (buffer, cta, slot, part)

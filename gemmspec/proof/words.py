@@ -85,6 +85,12 @@ def effect(protocol: Protocol, fault: Fault) -> str:
             return f"{actor} may overwrite {place} while {other} still reads it: the tile is garbage"
         case Kind.WRITE_WRITE:
             return f"{actor} and {other} may write {place} at the same time: the tile is garbage"
+        case Kind.WRONG_DATA if fault.detail == "chunks missing":
+            return "a part of D keeps what it held before"
+        case Kind.WRONG_DATA if fault.detail == "stored twice":
+            return "one chunk is stored for nothing, or another one is missing"
+        case Kind.WRONG_DATA if fault.detail == "rows of another consumer":
+            return "the sums end up in the wrong rows of D"
         case Kind.WRONG_DATA:
             return f"{actor} finds in {place} the data of another tile, k tile or chunk: the tile is garbage"
         case Kind.NOT_VISIBLE:
@@ -94,7 +100,7 @@ def effect(protocol: Protocol, fault: Fault) -> str:
         case Kind.AHEAD:
             return f"{actor} may look at {place} a phase too early, when the parity of the phase before lets it pass"
         case Kind.MIXED_ARRIVALS:
-            phase = f"the phase of {other}" if other else "another phase"
+            phase = f"the phase of {other}" if other and other != actor else "the phase before its own"
             return f"an arrival of {actor} on {place} may be counted in {phase}: the barrier opens too early"
         case Kind.EARLY_EXIT:
             return (

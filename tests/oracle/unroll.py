@@ -5,6 +5,7 @@ Control flow never depends on data, so this loses nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from itertools import takewhile
 
@@ -94,6 +95,7 @@ class _Unroller:
             walk.record(lambda w, a: w.count(a))
         for walk in walks:
             walk.record(lambda w, a: w.emit(a))
+            walk.finish()
         self._syncs(members)
         code.init = self.p.start_sync != "cluster"
         for agent in code.agents:
@@ -173,7 +175,18 @@ class _Walk:
         self.open = self.mmas = self.held = 0
         self.registers: tuple[int, ...] = ()
         self.act = act
+        self.stored: Counter[tuple[int, int]] = Counter()
         self.body(self.program.body)
+
+    def finish(self) -> None:
+        """Say so unless the program stores each chunk of each tile once."""
+        spec, role = self.u.p.spec, self.program.role
+        if role.does(RoleKind.EPILOGUE):
+            columns = spec.block.n.value * spec.pair
+            chunk = role.chunk.value if role.chunk else min(64, columns)
+            wanted = Counter((t, c) for t in range(self.u.tiles) for c in range(-(-columns // chunk)))
+            if wanted != self.stored:
+                self.out(Do.BAD, "output", text="not every chunk of every tile is stored once")
 
     def body(self, statements: tuple[Statement, ...]) -> None:
         for s in statements:
@@ -281,6 +294,7 @@ class _Walk:
                     self.out(Do.WRITE, cell, self._drawn(), (self.reading, stale, self.file()), "write store buffer")
             case StoreIssue():
                 cell = self._store(a.buffer)
+                self.stored[self.at()[0], self.index.get(LoopKind.CHUNK, (0, 1))[0]] += 1
                 if cell is not None:
                     flight = self._flight((), cell, (), "the store's read")
                     self.open |= 1 << flight

@@ -11,7 +11,7 @@ from gemmspec.rules.memory.hazard import hazards
 from gemmspec.rules.rule import Finding, proof_rule
 
 
-@proof_rule("GS204", "exit-with-work-in-flight", by_spec=False)
+@proof_rule("GS204", "exit-with-work-in-flight")
 def exit_with_work_in_flight(verdict: Verdict) -> Iterator[Finding]:
     """
     ## What it checks
@@ -25,8 +25,8 @@ def exit_with_work_in_flight(verdict: Verdict) -> Iterator[Finding]:
     "cluster target block not present", an illegal address, or garbage in another kernel.
 
     ## Limits
-    The generator places the drain of the stores and the sync at the end, so no spec is known to lead here; the
-    proof checks it all the same.
+    The generator places the drain of the stores and the sync at the end. What a program can get wrong is the order of
+    its last commits: only the last one of a thread is observed for all before it.
     """
     protocol = verdict.protocol
 

@@ -32,6 +32,19 @@ def wrong_data(verdict: Verdict) -> Iterator[Finding]:
 
     def message(fault: Fault) -> str:
         actor, place = who(protocol.spec, fault.at), where(protocol, fault.place)
-        return f"{actor} uses {place}, which holds the data of another tile, k tile or chunk"
+        match fault.detail:
+            case "chunks missing":
+                return "not every chunk of a tile is stored"
+            case "stored twice":
+                return f"{actor} stores a chunk of a tile twice"
+            case "rows of another consumer":
+                return f"{actor} multiplies its rows of A into the accumulator of another consumer"
+            case _:
+                return f"{actor} uses {place}, which {holds(place)} the data of another tile, k tile or chunk"
 
     yield from hazards(verdict, Kind.WRONG_DATA, message)
+
+
+def holds(place: str) -> str:
+    """Return the verb that fits a place."""
+    return "hold" if place in ("the store buffers", "the registers") or place.startswith("TMEM columns") else "holds"

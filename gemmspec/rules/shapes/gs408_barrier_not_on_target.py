@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gemmspec.model.spec import Barrier, Given, Spec
+from gemmspec.model.spec import Barrier, Spec
 from gemmspec.rules.rule import Finding, spec_rule
 from gemmspec.vocabulary import RoleKind
 
@@ -34,12 +34,14 @@ def barrier_not_on_target(spec: Spec) -> Iterator[Finding]:
 
 
 def _hands_over(spec: Spec, barrier: Barrier) -> bool:
-    """Say whether a barrier stands between an accumulator's writer and its reader."""
+    """Say whether a barrier stands between an accumulator's writer and its reader.
 
-    def any_does(side: tuple[Given[str], ...], kind: RoleKind) -> bool:
-        return any(spec.role(name.value).does(kind) for name in side)
-
+    Two roles that each keep their own accumulator may well take turns.
+    """
+    pairs = [(spec.role(s.value), spec.role(w.value)) for s in barrier.sources for w in barrier.waiters]
     mma, epilogue = RoleKind.MMA, RoleKind.EPILOGUE
-    sources, waiters = barrier.sources, barrier.waiters
-    ready = any_does(sources, mma) and any_does(waiters, epilogue)
-    return ready or (any_does(sources, epilogue) and any_does(waiters, mma))
+    return any(
+        ((s.does(mma) and w.does(epilogue)) or (s.does(epilogue) and w.does(mma)))
+        and (s == w or not (s.does(mma) and s.does(epilogue) and w.does(mma) and w.does(epilogue)))
+        for s, w in pairs
+    )

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from gemmspec.model.spec import Spec
 from gemmspec.rules.rule import Finding, spec_rule
-from gemmspec.vocabulary import RoleKind
 
 
 @spec_rule("GS409", "property-not-on-target", essential=True)
@@ -14,7 +13,7 @@ def property_not_on_target(spec: Spec) -> Iterator[Finding]:
     """
     ## What it checks
     On a target without tensor memory a spec has neither `accumulators` above 1 nor `release`. On a target with tensor
-    memory no role is `mma` and `epilogue` at once.
+    memory no role is of two kinds at once.
 
     ## Why it matters
     Both speak of an accumulator that an mma role hands to an epilogue and gets back. In registers there is one, and it
@@ -27,11 +26,12 @@ def property_not_on_target(spec: Spec) -> Iterator[Finding]:
     name = spec.target.name
     if spec.target.has_tmem:
         for role in spec.roles:
-            if role.does(RoleKind.MMA) and role.does(RoleKind.EPILOGUE):
+            if len(role.kinds) > 1:
+                first, second = (kind.value for kind in role.kinds)
                 yield Finding(
                     role.name_span,
-                    f"role `{role.name}` is mma and epilogue at once, but on {name} these are two roles",
-                    helps=("write an mma role on one warp and an epilogue role on its own warpgroup",),
+                    f"role `{role.name}` is {first} and {second} at once, but on {name} these are two roles",
+                    helps=("write a role for each, tma and mma on one warp, an epilogue on its own warpgroup",),
                 )
         return
     if spec.accumulators.value > 1:
