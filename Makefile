@@ -16,7 +16,7 @@ test: $(READY_DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 docs: $(READY_DEV)
 	$(BIN)/python docs/generate.py
