@@ -2,9 +2,10 @@
 
     python bench/mutations/study.py [--out FILE] [--jobs N] [--sample FRACTION] [--subject NAME] [--sweep]
 
-Writes a Markdown report, and every judgement beside it (`.tsv`). The engine judges the mutant of the full spec for every trip count at once; the oracle judges
-the same mutant of the scaled-down spec, interleaving by interleaving, for the trip counts of `trips`. Where both
-exist the engine judges the scaled-down one too. `--sweep` also looks for false alarms on the unchanged subjects.
+Writes a Markdown report, and every judgement beside it (`.tsv`). The engine judges the mutant of the full spec, for
+every trip count at once; the oracle judges the same mutant of the scaled-down spec, interleaving by interleaving, for
+the trip counts of `trips`. The engine judges the scaled-down one too; where it tells the two apart, the oracle judges
+the full one. `--sweep` also looks for false alarms on the unchanged subjects.
 """
 
 from __future__ import annotations
