@@ -88,7 +88,7 @@ def _compile(
         return 2
     written[name] = source.name
     if not checked.report.ok:
-        complain(f"{source.name}: WARNING: the code below is generated from a spec with errors; it may hang a GPU")
+        complain(f"{source.name}: WARNING: this kernel is made from a spec with errors; it may hang a GPU")
     from gemmspec.toolchain.start import quick_tvm
 
     quick_tvm()
@@ -98,6 +98,9 @@ def _compile(
         in_c = {"c", "lib"} & set(emit)
         kinds = {Emit(word) for word in emit if word in _USUAL} | ({Emit.CUBIN} if in_c else set[Emit]())
         artifact = build(checked.protocol, source.text, kinds)
+        if not checked.report.ok:
+            codes = ", ".join(dict.fromkeys(d.code for d in checked.report.errors))
+            artifact = artifact.stamped(f"UNSOUND: made by --force from a spec with errors ({codes}).")
         more = _in_c(artifact, "lib" in emit) if in_c else {}
     except BuildProblem as problem:
         complain(f"{source.name}: {problem}{_keep(problem.log, folder, name)}")

@@ -69,6 +69,10 @@ def resolve_sizes(
     known = dict(_written(node, axes, findings))
     for name, value in overrides.items():
         size = _from_command_line(name, value, axes, span, findings)
+        written = known.get(name)
+        if size is not None and written is not None and written.dynamic and not written.low <= value <= written.high:
+            message = f"size `{shown(name)}` is {value} on the command line, outside of {written.low}..{written.high}"
+            findings.error("GS006", message, written.span)
         if size is not None or name not in known:
             known[name] = size
     if axes is None:

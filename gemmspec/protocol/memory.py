@@ -50,14 +50,27 @@ def smem_map(spec: Spec) -> tuple[Region, ...]:
     if spec.target.has_tmem:
         place("tmem address", 1, 4, "1 word", 4)
     for barrier in spec.barriers:
-        place(barrier.name, barrier.slots, MBARRIER_BYTES, f"{barrier.slots} mbarriers", MBARRIER_BYTES)
+        place(barrier.name, barrier.slots, MBARRIER_BYTES, counted(barrier.slots, "mbarrier"), MBARRIER_BYTES)
     s, c, k = tiling.stages, tiling.consumers, tiling.block_k
+    stages = counted(s, "stage")
     e_in, e_out = spec.gemm.a.value, spec.gemm.d.value
-    place("A", s * c, tiling.a_bytes, f"{s} stages x {c} x {tiling.block_m} x {k} {e_in.value}", TILE_ALIGNMENT)
-    place("B", s, tiling.b_bytes, f"{s} stages x {tiling.block_n} x {k} {e_in.value}", TILE_ALIGNMENT)
+    place("A", s * c, tiling.a_bytes, f"{stages} x {c} x {tiling.block_m} x {k} {e_in.value}", TILE_ALIGNMENT)
+    place("B", s, tiling.b_bytes, f"{stages} x {tiling.block_n} x {k} {e_in.value}", TILE_ALIGNMENT)
     d = tiling.writers * tiling.buffers
-    place("D", d, tiling.d_bytes, f"{d} buffers x {tiling.block_m} x {tiling.chunk} {e_out.value}", TILE_ALIGNMENT)
+    buffers = counted(d, "buffer")
+    place(
+        "D",
+        d,
+        tiling.d_bytes,
+        f"{buffers} x {tiling.block_m} x {tiling.chunk} {e_out.value}",
+        TILE_ALIGNMENT,
+    )
     return tuple(regions)
+
+
+def counted(n: int, noun: str) -> str:
+    """Return `1 stage` or `4 stages`."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def smem_bytes(spec: Spec) -> int:

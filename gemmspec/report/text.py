@@ -98,7 +98,7 @@ def _footers(diagnostic: Diagnostic) -> Iterator[tuple[str, str]]:
     helps = list(diagnostic.helps)
     if diagnostic.fix is not None:
         helps = helps or [diagnostic.fix.title]
-        helps[-1] += " (fix available)"
+        helps[-1] += " (fix available)" if diagnostic.fix.safe else " (fix available: --unsafe-fixes)"
     for text in helps:
         yield "help", text
 

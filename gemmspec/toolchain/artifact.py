@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -56,6 +56,11 @@ class Artifact:
         if self.manifest is not None:
             found[f"{self.name}.json"] = self.manifest.model_dump_json(indent=2) + "\n"
         return found
+
+    def stamped(self, words: str) -> Artifact:
+        """Return the same kernel with a first line of comment in each of its texts."""
+        cuda = f"// {words}\n{self.cuda}" if self.cuda is not None else None
+        return replace(self, tirx=f"# {words}\n{self.tirx}", cuda=cuda)
 
     def write(self, folder: str | Path) -> tuple[Path, ...]:
         """Write all files into a folder, or none; return their paths."""

@@ -30,11 +30,11 @@ def ring_without_empty_barrier(verdict: Verdict) -> Iterator[Finding]:
     """
     for gap, blame in lacking(verdict, Lack.WAY_BACK):
         source, waiter = gap.role, gap.plan.barrier.waiters[0].value
-        what = "stages" if gap.stages else "accumulator"
+        what, them = ("stages", "them") if gap.stages else ("accumulator", "it")
         slots = "[stages]" if gap.stages else f"[{waiter}]"
         yield Finding(
             gap.span,
-            f"`{gap.plan.name}` passes the {what} from `{source}` to `{waiter}`, but no barrier passes them back",
+            f"`{gap.plan.name}` passes the {what} from `{source}` to `{waiter}`, but no barrier passes {them} back",
             f"`{source}` never learns that `{waiter}` is done",
             notes=(consequence(verdict, blame),),
             helps=(f"add `barrier NAME {slots} {waiter} -> {source}`",),

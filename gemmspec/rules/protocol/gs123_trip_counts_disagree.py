@@ -37,11 +37,11 @@ def trip_counts_disagree(verdict: Verdict) -> Iterator[Finding]:
         signals, waits = gap.counts
         odd = [span for name in (waiter, source) if (program := spec.program(name)) and (span := _odd(program.body))]
         labels = tuple(
-            Label(spec.role(n).name_span, f"{c} times a tile") for n, c in ((source, signals), (waiter, waits))
+            Label(spec.role(n).name_span, f"{_times(c)} a tile") for n, c in ((source, signals), (waiter, waits))
         )
         yield Finding(
             odd[0] if odd else gap.span,
-            f"in one tile `{source}` signals `{gap.plan.name}` {signals} times, but `{waiter}` waits {waits} times",
+            f"in one tile `{source}` signals `{gap.plan.name}` {_times(signals)}, but `{waiter}` waits {_times(waits)}",
             "K is the number of k tiles",
             labels=labels,
             notes=(consequence(verdict, blame),),
@@ -58,3 +58,7 @@ def _odd(body: tuple[Step, ...]) -> Span | None:
             if inner:
                 return inner
     return None
+
+
+def _times(count: str) -> str:
+    return "once" if count == "1" else f"{count} times"
