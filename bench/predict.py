@@ -52,9 +52,9 @@ class Published:
 
 
 PUBLISHED = (
-    Published("v7", 4096, 0.230, "source document"),
-    Published("v8", 4096, 0.104, "source document"),
-    Published("v9", 4096, 0.094, "source document", fitted=True),
+    Published("v7", 4096, 0.230, "TIRx GEMM tutorial, part 2"),
+    Published("v8", 4096, 0.104, "TIRx GEMM tutorial, part 2"),
+    Published("v9", 4096, 0.094, "TIRx GEMM tutorial, part 2", fitted=True),
     Published("hopper", 4096, 2 * 4096**3 / 790e9, "probes, 790 TFLOP/s"),
     Published("hopper", 8192, 2 * 8192**3 / 790e9, "probes, 790 TFLOP/s", fitted=True),
 )
