@@ -1,4 +1,4 @@
-"""Lowering: golden modules, the source document's sequences, and properties of every module."""
+"""Lowering: golden modules, the tutorial's sequences, and properties of every module."""
 
 from __future__ import annotations
 
