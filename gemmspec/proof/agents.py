@@ -255,13 +255,16 @@ def _steps(program: Program, trips: Trips) -> tuple[list[Step], list[Step], list
     # One thread that arrives for its warpgroup relies on the syncs, so there they are no private matter.
     elected = any(isinstance(s, Arrive) and s.threads == 1 < program.threads for s in program.walk())
     trips = replace(trips, stores=trips.stores or elected)
+    looped = False
     for statement in program.body:
         if isinstance(statement, Loop) and statement.kind is LoopKind.TILE:
+            looped = True
             for number, steps in enumerate(tiles):
                 _unroll(statement.body, trips, {LoopKind.TILE: (number, 3)}, steps)
                 steps.append(Step(None, advances=statement.advances))
         else:
-            _unroll((statement,), trips, {}, tail)
+            # What stands ahead of the loop runs once, with the first tile.
+            _unroll((statement,), trips, {}, tail if looped else tiles[0])
     return *tiles, tail
 
 

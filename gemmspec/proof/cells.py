@@ -31,6 +31,8 @@ class Cell:
     stream: int
     pending: int
     join: Callable[[Clock, Clock], Clock]
+    observed: bool = True
+    """Whether an agent of its CTA waits for it: how arrivals fall into phases that nobody looks at does not matter."""
     clock: Clock = 0
     bytes: int = 0
     """Transaction bytes expected less bytes landed, in the current phase."""

@@ -70,8 +70,10 @@ class Machine:
         self.join = joiner(streams)
         for agent in self.agents:
             agent.unit = raised(0, agent.index, 1)
+        waited = {(a.cta, s.barrier) for a in self.agents for s in a.program.walk() if isinstance(s, Wait)}
         for cell in self.all_cells():
             cell.join = self.join
+            cell.observed = (cell.cta, cell.barrier) in waited
         self.initialised = protocol.start_sync == "cluster"
         self.ready: list[Agent] = []
         self._bind()
@@ -270,7 +272,7 @@ class Machine:
     def _arrive_at(self, cell: Cell, threads: int, entry: Entry, clock: Clock) -> None:
         agent = entry.agent
         self._belongs(cell, agent, entry.step)
-        if threads > cell.pending:
+        if threads > cell.pending and cell.observed:
             other = cell.entries[0] if cell.entries else cell.before[0] if cell.before else None
             self.faults.add(Kind.MIXED_ARRIVALS, agent, entry.step, other, cell.place, "too many")
         while threads > 0:
@@ -288,7 +290,7 @@ class Machine:
         if not self.initialised and cell.cta != agent.cta:
             self.faults.add(Kind.UNINITIALISED, agent, step, None, cell.place, "")
         clock = agent.clock
-        if seen(clock, cell.stream) >= cell.completed:
+        if not cell.observed or seen(clock, cell.stream) >= cell.completed:
             return
         for entry in cell.before:
             own = entry.agent is agent and entry.stream in (agent.index, agent.mma_stream)

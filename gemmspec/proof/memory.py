@@ -41,7 +41,7 @@ class Memory:
         first = agent.slot(load.slot)
         parts = self.parts[load.operand]
         if load.parts > 1:
-            part = load.writes.of(agent.cta).index(agent.cta)
+            part = sum(rank < agent.cta for rank in load.writes.of(agent.cta)) % load.parts
             parts = range(part, part + 1)
         for slot in range(first, first + load.count):
             for part in parts:
