@@ -104,7 +104,8 @@ def _tcgen(program: Program, by_bytes: set[str]) -> Iterator[str]:
                 if not heard:
                     yield "no tcgen05 fence between a wait and an MMA"
             case AccReadWait():
-                loose = False
+                # The read is complete only here, so a fence ahead of this orders nothing that counts.
+                fenced, loose = fenced and not loose, False
             case StoreWrite() if loose:
                 yield "no tcgen05.wait::ld before the registers are used"
             case Arrive() if not fenced or loose:
