@@ -69,6 +69,33 @@ def statements(protocol: Protocol) -> int:
     return sum(sum(1 for s in a.program.walk()) for a in agents_of(protocol, trips))
 
 
+def plot(points: list[tuple[int, float, str]], path: Path) -> None:
+    """Draw milliseconds over statements."""
+    import drawsvg
+
+    width, height, left, bottom = 640, 360, 60, 50
+    most_x, most_y = max(p[0] for p in points) * 1.1, max(p[1] for p in points) * 1.1
+    d = drawsvg.Drawing(width, height, font_family="sans-serif")
+    d.append(drawsvg.Rectangle(0, 0, width, height, fill="white"))
+
+    def at(x: float, y: float) -> tuple[float, float]:
+        return left + x / most_x * (width - left - 20), height - bottom - y / most_y * (height - bottom - 20)
+
+    for end in ((most_x, 0), (0, most_y)):
+        d.append(drawsvg.Line(*at(0, 0), *at(*end), stroke="black"))
+    for i in range(6):
+        x, y = most_x * i / 5, most_y * i / 5
+        d.append(drawsvg.Text(f"{x:.0f}", 11, at(x, 0)[0], height - bottom + 16, text_anchor="middle"))
+        d.append(drawsvg.Text(f"{y:.0f}", 11, left - 8, at(0, y)[1] + 4, text_anchor="end"))
+    d.append(drawsvg.Text("statements of all agents", 12, width / 2, height - 12, text_anchor="middle"))
+    d.append(drawsvg.Text("median, ms", 12, left, 14, text_anchor="start"))
+    for x, y, name in points:
+        dot = drawsvg.Circle(*at(x, y), 4, fill="#0072B2", fill_opacity=0.8)
+        dot.append_title(f"{name}: {x} statements, {y} ms")
+        d.append(dot)
+    d.save_svg(str(path))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=15)
@@ -109,6 +136,7 @@ def main() -> None:
         )
         print("  ".join(rows[-1]), flush=True)
     if options.write:
+        plot([(int(row[1]), float(row[3]), row[0]) for row in rows], ROOT / "docs" / "proof_time.svg")
         head = ("spec", "statements of all agents", "k counts", "median, ms", "least .. most, ms", "us a statement")
         put("proof", markdown(head, rows))
 

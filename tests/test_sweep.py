@@ -160,7 +160,14 @@ def test_nothing_that_fits_is_status_1_and_wrong_usage_2(
 @pytest.mark.parametrize("wait", [0.0, 1.5])
 def test_an_interrupt_ends_it_cleanly(wait: float) -> None:
     command = [sys.executable, "-m", "gemmspec.cli", "sweep", str(V9), "--vary", "group=1..400", "--jobs", "2"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+    # A test run in the background may have been started with interrupts ignored, and children inherit that.
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     # Two workers, and the tracker of their resources.
     while process.poll() is None and len(children.read_text().split()) < 3:

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-import kernels
 import numpy as np
 import pytest
+import stub_kernels as kernels
 
 from gemmspec import runtime
 from gemmspec.runtime import ArgumentProblem, DriverProblem, Kernel, LoadProblem
