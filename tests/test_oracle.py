@@ -252,7 +252,7 @@ def test_reduction_loses_no_violation_in_a_cluster() -> None:
             assert set(reduced.kinds) == set(full.kinds), name
 
 
-@quick
+@settings(quick, max_examples=25)
 @given(spec_texts(correct=True))
 def test_generated_sound_specs_are_clean(text: str) -> None:
     protocol = made(text)

@@ -16,7 +16,7 @@ from .machine import Machine, State
 from .reduce import Reducer
 from .unroll import unroll
 
-RACES = ("race", "stale", "uninitialised", "exit", "bounds", "over-arrival", "split", "bytes", "output")
+RACES = ("race", "stale", "uninitialised", "exit", "bounds", "over-arrival", "split", "bytes", "output", "impossible")
 
 
 @dataclass
@@ -27,8 +27,9 @@ class Verdict:
     deadlock; lapped; race (overlapping accesses); stale (contents of another time); uninitialised (barriers); exit (a
     CTA touched after its end); bounds (no such slot or CTA); over-arrival (a phase without pending arrivals still
     lacks bytes); split (a phase completes amid the arrivals of one instance's threads); bytes (a run ends with bytes
-    that never came, or that nobody expected); output (an epilogue does not store each chunk once); and two that are
-    not counted as bad: unbalanced (a run ends with a phase begun and not completed), sum (k tiles are left out).
+    that never came, or that nobody expected); output (an epilogue does not store each chunk once); impossible (no
+    instruction does that); and two that are not counted as bad: unbalanced (a run ends with a phase begun and not
+    completed), sum (k tiles are left out).
     """
 
     kinds: dict[str, str] = field(default_factory=dict)

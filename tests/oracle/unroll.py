@@ -367,6 +367,8 @@ class _Walk:
                 )
                 for i in range(a.count)
             )
+            if len(a.signals.of(cta)) > 1:
+                self.out(Do.BAD, "impossible", text="what a load lands in one CTA counts on one barrier only")
             counted = (self.barrier(a.barrier, c, self.slot(a.barrier_slot)) for c in a.signals.of(cta))
             counts = tuple((b, a.bytes) for b in counted if b is not None)
             flights.append(self._flight(lands, None, counts, f"load {a.operand.value}[{first}] of CTA {cta}"))
