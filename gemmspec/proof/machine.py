@@ -272,7 +272,7 @@ class Machine:
     def _arrive_at(self, cell: Cell, threads: int, entry: Entry, clock: Clock) -> None:
         agent = entry.agent
         self._belongs(cell, agent, entry.step)
-        if threads > cell.pending and cell.observed:
+        if threads > cell.pending:
             other = cell.entries[0] if cell.entries else cell.before[0] if cell.before else None
             self.faults.add(Kind.MIXED_ARRIVALS, agent, entry.step, other, cell.place, "too many")
         while threads > 0:
