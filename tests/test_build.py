@@ -22,7 +22,7 @@ from gemmspec.files import FileProblem
 from gemmspec.protocol.program import Protocol
 from gemmspec.source import SourceFile
 from gemmspec.toolchain import Artifact, BuildProblem, Emit, Manifest, NotAsProved, artifact, assemble, build
-from gemmspec.toolchain.manifest import Scalar, TensorMap
+from gemmspec.toolchain.manifest import Scalar, TensorMap, Tile
 from gemmspec.toolchain.output import write_together
 from gemmspec.toolchain.start import light_frames
 from gemmspec.toolchain.tvm_kernel import prim_func
@@ -108,6 +108,8 @@ def test_manifest_of_v9() -> None:
     assert [m.tensor for m in maps] == ["A", "B", "D"]
     assert all(m.dims == (4096, 4096) and m.strides == (8192,) and m.box == (64, 128) for m in maps)
     assert [t.shape for t in manifest.tensors] == [(4096, 4096)] * 3
+    # 512 x 256 by the two CTAs of a pair; each loads 256 rows of A, and its half of B's.
+    assert manifest.tile == Tile(m=512, n=256, k=64, a_rows=256, b_rows=128)
     assert Manifest.model_validate_json(manifest.model_dump_json()) == manifest
 
 

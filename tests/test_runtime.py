@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -163,6 +164,7 @@ def test_a_manifest_is_read_or_refused(tmp_path: Path) -> None:
         ({"launch": {}}, "is no manifest of a kernel"),
         ({"sizes": {"M": 1, "N": 1, "L": 1}}, "uses a size `K`"),
         ({"tensors": []}, "its tensors are not A, B, D"),
+        ({"tile": {"m": 0, "n": 1, "k": 1, "a_rows": 1, "b_rows": 1}}, "a tile of 0 x 1 x 1"),
     ]:
         kernels.write(tmp_path, kernels.manifest() | change)
         with pytest.raises(LoadProblem, match=said):
@@ -185,6 +187,9 @@ def test_the_manifest_is_the_one_that_the_toolchain_writes() -> None:
     read = manifest_of(made.model_dump(mode="json"), "here")
     assert (read.tensors, read.sizes, read.block) == (made_by_hand.tensors, made_by_hand.sizes, made_by_hand.block)
     assert write_c(made, kernels.CUBIN) == write_c(made_by_hand, kernels.CUBIN)
+    assert made.tile is not None and dataclasses.asdict(read.tile) == made.tile.model_dump()
+    before = {key: part for key, part in kernels.manifest().items() if key != "tile"}
+    assert manifest_of(before, "here").tile is None, "manifests of an older gemmspec are read"
 
 
 def test_the_runtime_needs_nothing_of_what_compiles() -> None:

@@ -113,11 +113,10 @@ def sources(only: str) -> Iterator[tuple[str, str]]:
 
 
 def is_fresh(folder: Path, name: str, source: str) -> bool:
-    """Whether a kernel is there that was made of the same TIRx module."""
-    module = folder / f"{name}.py"
-    wanted = (f"{name}.cubin", f"{name}.json")
-    there = module.is_file() and all((folder / file).is_file() for file in wanted)
-    return there and module.read_text(encoding="utf-8") == source
+    """Whether a kernel is there that was made of the same TIRx module, with a manifest that says all it should."""
+    module, manifest = folder / f"{name}.py", folder / f"{name}.json"
+    there = module.is_file() and manifest.is_file() and (folder / f"{name}.cubin").is_file()
+    return there and module.read_text(encoding="utf-8") == source and '"tile"' in manifest.read_text(encoding="utf-8")
 
 
 def write_as_c(folder: Path, name: str) -> None:

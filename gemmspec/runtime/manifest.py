@@ -51,8 +51,25 @@ class TensorMap:
 
 
 @dataclass(frozen=True, slots=True)
+class Tile:
+    """What a cluster computes at a time: `m` x `n` elements of D, `k` of the depth a stage.
+
+    `a_rows`, `b_rows`: rows of A and of B, `k` elements each, that every CTA of it loads for a stage.
+    """
+
+    m: int
+    n: int
+    k: int
+    a_rows: int
+    b_rows: int
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
-    """How to launch a kernel. `sizes`: M, N and K under their own names; None where a call decides."""
+    """How to launch a kernel. `sizes`: M, N and K under their own names; None where a call decides.
+
+    `tile` is None in manifests that an older gemmspec wrote.
+    """
 
     name: str
     target: str
@@ -64,6 +81,7 @@ class Manifest:
     cluster: tuple[int, int, int]
     shared_bytes: int
     arguments: tuple[TensorMap | Number, ...]
+    tile: Tile | None = None
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -116,7 +134,17 @@ def _manifest(data: dict[str, Any]) -> Manifest:
         cluster=_three(int(n) for n in launch["cluster"]),
         shared_bytes=int(launch["shared_bytes"]),
         arguments=tuple(_argument(a, tensors) for a in launch["arguments"]),
+        tile=_tile(data.get("tile")),
     )
+
+
+def _tile(data: dict[str, Any] | None) -> Tile | None:
+    if data is None:
+        return None
+    tile = Tile(*(int(data[name]) for name in ("m", "n", "k", "a_rows", "b_rows")))
+    if min(tile.m, tile.n, tile.k, tile.a_rows, tile.b_rows) < 1:
+        raise ValueError(f"a tile of {tile.m} x {tile.n} x {tile.k}")
+    return tile
 
 
 def _tensor(data: dict[str, Any]) -> Tensor:

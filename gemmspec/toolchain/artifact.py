@@ -13,9 +13,10 @@ from gemmspec.audit import audit
 from gemmspec.codegen import TirxModule, lower
 from gemmspec.model.spec import Spec
 from gemmspec.protocol.program import Protocol
+from gemmspec.protocol.tile import Tiling
 from gemmspec.toolchain.assemble import NO_ASSEMBLER, Cubin, assemble
 from gemmspec.toolchain.host import launch_of
-from gemmspec.toolchain.manifest import Manifest, Tensor
+from gemmspec.toolchain.manifest import Manifest, Tensor, Tile
 from gemmspec.toolchain.output import write_together
 from gemmspec.toolchain.problem import BuildProblem
 from gemmspec.toolchain.start import light_frames
@@ -100,6 +101,7 @@ def build(protocol: Protocol, spec_text: str, emit: Collection[Emit] = tuple(Emi
         sizes=dict(zip(module.axes, (s.fixed for s in spec.sizes), strict=True)),
         tensors=_tensors(spec, module),
         launch=launch,
+        tile=_tile(spec),
         assembled=cubin.report if cubin is not None else None,
     )
     return Artifact(
@@ -127,6 +129,17 @@ def _tensors(spec: Spec, module: TirxModule) -> tuple[Tensor, ...]:
         Tensor(name=a, role="A", shape=(m, k), dtype=gemm.a.value.value),
         Tensor(name=b, role="B", shape=(n, k), dtype=gemm.b.value.value),
         Tensor(name=d, role="D", shape=(m, n), dtype=gemm.d.value.value),
+    )
+
+
+def _tile(spec: Spec) -> Tile:
+    tiling = Tiling.of(spec)
+    return Tile(
+        m=tiling.tile_m,
+        n=tiling.tile_n,
+        k=tiling.block_k,
+        a_rows=tiling.consumers * tiling.block_m // tiling.a_parts,
+        b_rows=tiling.block_n // tiling.b_parts,
     )
 
 

@@ -65,6 +65,19 @@ class Launch(_Part):
     arguments: tuple[Argument, ...]
 
 
+class Tile(_Part):
+    """What a cluster computes at a time: `m` x `n` elements of D, `k` of the depth a stage.
+
+    `a_rows`, `b_rows`: rows of A and of B, `k` elements each, that every CTA of it loads for a stage.
+    """
+
+    m: int
+    n: int
+    k: int
+    a_rows: int
+    b_rows: int
+
+
 class Assembled(_Part):
     """What the assembler said. Bytes of a thread."""
 
@@ -87,4 +100,5 @@ class Manifest(_Part):
     sizes: dict[str, int | None]
     tensors: tuple[Tensor, ...]
     launch: Launch
+    tile: Tile | None = None
     assembled: Assembled | None = None

@@ -37,6 +37,7 @@ def manifest(name: str = "gemm", sizes: dict[str, int | None] | None = None, **c
                 {"kind": "int32", "value": k},
             ],
         },
+        "tile": {"m": 256, "n": 128, "k": 64, "a_rows": 128, "b_rows": 64},
         "assembled": None,
         **changes,
     }  # fmt: skip
