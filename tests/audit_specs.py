@@ -82,6 +82,7 @@ def edit(text: str, *pairs: tuple[str, str]) -> str:
 D8, D9 = derived(V8), derived(V9)
 DYNAMIC9 = edit(V9, DYNAMIC)
 NARROW = edit(V9, ("chunk 64", "chunk 32"))
+TWO_HIGH = edit(HOPPER, ("64 x 256 x 64", "128 x 128 x 64"), ("chunk 64", "chunk 32"))
 ALIKE: Mapping[str, str] = {
     "v7": V7,
     "v8": V8,
@@ -128,5 +129,12 @@ ALIKE: Mapping[str, str] = {
         HOPPER, (" f16", " bf16"), ("64 x 256 x 64", "64 x 128 x 128"), ("stages   4", "stages   3")
     ),
     "hopper, f32 output": edit(HOPPER, ("D[M, N] f16", "D[M, N] f32"), ("chunk 64", "chunk 32")),
+    "hopper, two instructions a tile": TWO_HIGH,
+    "hopper, two instructions, bf16, block k 128": edit(
+        TWO_HIGH, (" f16", " bf16"), ("128 x 128 x 64", "128 x 64 x 128"), ("stages   4", "stages   3")
+    ),
+    "hopper, two instructions, f32 output": edit(
+        TWO_HIGH, ("D[M, N] f16", "D[M, N] f32"), ("stages   4", "stages   2")
+    ),
     "hopper, one buffer": edit(HOPPER, ("chunk 64", "chunk 64 buffers 1")),
 }

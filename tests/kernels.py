@@ -173,7 +173,10 @@ HOPPER.add("hopper-multicast-both", cluster="2 x 2", producer="multicast A B", b
 HOPPER.add("hopper-dynamic", sizes=DYNAMIC, cluster="2 x 1", producer="multicast B")
 HOPPER.add("hopper-ragged", sizes="M = 5000, N = 3000, K = 4104")
 HOPPER.add("hopper-one-tile", sizes="M = 128, N = 256, K = 64")
-HOPPER.add("hopper-m-128", block="128 x 64 x 64", refused="GS401")
+HOPPER.add("hopper-m-128", block="128 x 128 x 64", chunk=32)
+HOPPER.add("hopper-m-128-multicast", block="128 x 128 x 64", chunk=32, cluster="2 x 1", producer="multicast B")
+HOPPER.add("hopper-m-128-three-consumers", block="128 x 64 x 128", stages=2, consumers=3, writeback="registers 152")
+HOPPER.add("hopper-m-192", block="192 x 64 x 64", refused="GS401")
 
 CASES = {**PAIR.cases, **ONE.cases, **HOPPER.cases}
 

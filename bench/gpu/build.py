@@ -22,17 +22,19 @@ from gemmspec.toolchain import BuildProblem
 from gemmspec.toolchain.clib import build_library, write_c
 
 ROOT = Path(__file__).parent.parent.parent
-SMEM, STORE_BUFFERS = 232448 - 1024, 2
+SMEM = 232448 - 1024
+# Registers of a thread of the math warpgroups, by their number, and of the producer: all that a launch gives.
+REGISTERS = {2: (232, 40), 3: (160, 32)}
 SPEC = """\
 kernel {name}
 target sm_90a
 gemm     D[M, N] {result} = A[M, K] {operand} @ B[N, K]^T {operand} accumulate f32
 sizes    M dynamic, N dynamic, K dynamic
 cluster  {cluster}
-block    64 x {n} x 64
+block    {m} x {n} x 64
 stages   {stages}
 schedule persistent ctas 132 group {group}
-role math     = mma, epilogue  on warpgroups 1..{consumers} chunk {chunk} buffers 2{math_registers}
+role math     = mma, epilogue  on warpgroups 1..{consumers} chunk {chunk} buffers {buffers}{math_registers}
 role producer = tma            on warpgroup 0{registers}{multicast}
 barrier tma2mma [stages]  producer -> math
 barrier mma2tma [stages]  math -> producer
@@ -46,38 +48,42 @@ class Variant:
     """A kernel for any sizes, by what sets it apart."""
 
     n: int
+    m: int = 64
     cluster: str = "1 x 1"
     consumers: int = 2
     group: int = 8
     operand: str = "f16"
     result: str = "f16"
     chunk: int = 64
+    buffers: int = 2
 
     @property
     def name(self) -> str:
         """The kernel's name."""
-        parts = [f"n{self.n}"]
-        parts += [f"m{64 * self.consumers}"] if self.consumers != 2 else []
+        parts = [f"c{self.consumers}"] if self.consumers != 2 else []
+        parts += [f"m{self.m}"] if self.m != 64 else []
+        parts += [f"n{self.n}"]
         parts += ["c" + self.cluster.replace(" ", "")] if self.cluster != "1 x 1" else []
         parts += [f"g{self.group}"] if self.group != 8 else []
         parts += [self.operand] if self.operand != "f16" else []
         parts += [f"d{self.result}"] if self.result != self.operand else []
+        parts += [f"chunk{self.chunk}"] if self.buffers != 2 else []
         return "_".join(parts)
 
     def text(self) -> str:
         """The spec."""
-        stage = (64 * self.consumers + self.n) * 64 * 2
+        stage = (self.m * self.consumers + self.n) * 64 * 2
         bytes_ = {"f16": 2, "bf16": 2, "f32": 4}[self.result]
-        store = self.consumers * STORE_BUFFERS * 64 * self.chunk * bytes_
+        store = self.consumers * self.buffers * self.m * self.chunk * bytes_
         multicast = {"1 x 1": "", "2 x 1": " multicast B", "1 x 2": " multicast A", "2 x 2": " multicast A, B"}
-        asks = self.consumers == 2
+        math, producer = REGISTERS.get(self.consumers, (0, 0))
         return SPEC.format(
             **self.__dict__,
             name=self.name,
             stages=min((SMEM - store) // stage, 8),
             multicast=multicast[self.cluster],
-            math_registers=" registers 232" if asks else "",
-            registers=" registers 40" if asks else "",
+            math_registers=f" registers {math}" if math else "",
+            registers=f" registers {producer}" if math else "",
         )
 
 
@@ -96,6 +102,21 @@ def variants() -> Iterator[Variant]:
     yield Variant(160, chunk=32)
     yield Variant(224, chunk=32)
     yield Variant(96, chunk=32)
+    # Two instructions one below the other: a CTA computes 256 rows.
+    yield Variant(128, 128, chunk=32)
+    yield Variant(128, 128, chunk=64, buffers=1)
+    yield Variant(128, 128, cluster="1 x 2", chunk=32)
+    yield Variant(128, 128, cluster="2 x 1", chunk=32)
+    yield Variant(64, 128)
+    yield Variant(96, 128, chunk=32)
+    yield Variant(160, 128, chunk=32, buffers=1)
+    yield Variant(192, 128, chunk=32)
+    # Three math warpgroups: 192 rows.
+    yield Variant(64, consumers=3)
+    yield Variant(96, consumers=3, chunk=32)
+    yield Variant(128, consumers=3)
+    yield Variant(160, consumers=3, chunk=32)
+    yield Variant(192, consumers=3, chunk=32)
     yield replace(Variant(64), consumers=1)
     yield replace(Variant(128), consumers=1)
     yield replace(Variant(192), consumers=1)

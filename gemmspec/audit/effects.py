@@ -12,7 +12,7 @@ from gemmspec.audit.effect import Assign, Effect, Emit, Registers, Settle
 from gemmspec.audit.ir import Box, Call, Const, Do, Expr, For, Read, Set, Tensor, Tile, Var
 from gemmspec.audit.places import Places
 from gemmspec.audit.terms import RANK, Terms, Unfollowed, number, plus, pure, times
-from gemmspec.audit.wgmma import Wgmma, fragment, laid_out
+from gemmspec.audit.wgmma import ROWS, Wgmma, fragment, laid_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +284,7 @@ class Effects:
 
     def _write(self, to: Box, source: Box, scope: str) -> list[Effect]:
         name, (row, rows, column, columns) = self._smem(to)
-        if name != "D" or rows != ("1" if scope == "thread" else str(self.places.tiling.block_m)):
+        if name != "D" or rows != ("1" if scope == "thread" else str(ROWS)):
             raise Unfollowed(f"a write of {rows} rows of {name} by a {scope}")
         if scope != "thread":
             _whole(source)

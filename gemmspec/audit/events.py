@@ -73,8 +73,9 @@ def _mma(names: tuple[str, ...], n: tuple[int, ...]) -> str:
 
 
 def _wgmma(names: tuple[str, ...], n: tuple[int, ...]) -> str:
-    how = "adds" if n[4] else "overwrites"
-    return f"wgmma {names[0]}, {how}: A row {n[0]}, column {n[1]} by B row {n[2]}, column {n[3]}"
+    how = "adds to" if n[4] else "overwrites"
+    operands = f"A row {n[0]}, column {n[1]} by B row {n[2]}, column {n[3]}"
+    return f"wgmma {names[0]}, {how} registers {n[5]} onward: {operands}"
 
 
 def _store(names: tuple[str, ...], n: tuple[int, ...]) -> str:

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from gemmspec.audit.cases import Case, Sampling
 from gemmspec.audit.events import Event
+from gemmspec.model.spec import WARPGROUP_THREADS
 from gemmspec.protocol.derive import expects_in
 from gemmspec.protocol.memory import tmem_map
 from gemmspec.protocol.program import (
@@ -184,8 +185,14 @@ class Expectation:
             case AccReadWait():
                 self._say(action, one, "read wait", ())
             case StoreWrite(buffer):
-                held = self.held if self.columns else self._chunk() * self.tiling.chunk
-                self._say(action, one, "write", (), self._buffer_row(buffer), 0, self.tiling.chunk, held)
+                first, chunk = self._buffer_row(buffer), self.tiling.chunk
+                if self.columns:
+                    self._say(action, one, "write", (), first, 0, chunk, self.held)
+                    return
+                for row, register in self._halves():
+                    # A register of each of 128 threads holds two columns of 64 rows.
+                    held = register * 2 + self._chunk() * chunk
+                    self._say(action, one, "write", (), first + row, 0, chunk, held)
             case StoreIssue(buffer):
                 self._store(action, buffer)
             case StoreCommit():
@@ -232,7 +239,7 @@ class Expectation:
         self._say(load, True, "load", names, *numbers, slot, writes, signals, self.group)
 
     def _wgmma(self, mma: Mma) -> None:
-        """Say the instructions of a k tile, of 16 columns each."""
+        """Say the instructions of a k tile, of 64 rows and 16 columns each."""
         t, kind = self.tiling, self.spec.gemm.a.value.value
         a, b = self._slot(mma.a) * t.block_m, self._slot(mma.b) * t.block_n
         fresh = 0 not in self.begun
@@ -240,8 +247,15 @@ class Expectation:
         self._say(mma, False, "wgmma fence", ())
         for column in range(0, t.block_k, 16):
             adds = int(not fresh or column > 0)
-            self._say(mma, False, "wgmma", (f"m64n{t.block_n}k16.{kind}",), a, column, b, column, adds)
+            for row, register in self._halves():
+                numbers = (a + row, column, b, column, adds, register)
+                self._say(mma, False, "wgmma", (f"m64n{t.block_n}k16.{kind}",), *numbers)
         self._say(mma, False, "wgmma commit", ())
+
+    def _halves(self) -> list[tuple[int, int]]:
+        """Return the first row of each wgmma of a consumer's tile, and the first register of its accumulator."""
+        t, rows = self.tiling, self.spec.target.mma_rows
+        return [(row, row * t.block_n // WARPGROUP_THREADS) for row in range(0, t.block_m, rows)]
 
     def _store(self, action: StoreIssue, buffer: Slot) -> None:
         spec, t = self.spec, self.tiling

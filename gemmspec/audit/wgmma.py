@@ -13,6 +13,8 @@ from gemmspec.audit.ir import Call, Const, Do, Expr, Read, Tensor
 from gemmspec.audit.places import ITEM_BYTES, Places
 from gemmspec.audit.terms import Terms, Unfollowed, is_scalar, number, plus
 
+ROWS = 64
+"""Rows of one instruction."""
 # Bytes of a row of the 128-byte swizzle's atom; a tile's atoms stand below each other, then beside each other.
 ATOM = 128
 # PTX ISA, wgmma matrix descriptor: rows of 8 follow each other (leading offset unused), 1024 bytes apart, 128B swizzle.
@@ -75,13 +77,25 @@ class Wgmma:
         # Behind the predicate: neither operand negated, neither transposed.
         if do.mods != wanted or len(rest) != 7 or tuple(map(number, rest[3:])) != (1, 1, 0, 0):
             raise Unfollowed(f"{do.op.removeprefix('ptx.')} {' '.join(do.mods)}")
-        held = [(r.tensor, number(r.indices[0])) for r in registers if isinstance(r, Read)]
-        if [i for _, i in held] != list(range(count)) or len({t.key for t, _ in held}) != 1:
+        held = [(r.tensor, *self._element(r.indices[0])) for r in registers if isinstance(r, Read)]
+        tensor, base, first = held[0]
+        in_order = [(tensor.key, base, first + i) for i in range(count)]
+        if [(t.key, at, i) for t, at, i in held] != in_order:
             raise Unfollowed("wgmma into registers out of order")
         a, b = self._operand(rest[0], "A"), self._operand(rest[1], "B")
         adds = f"int(bool({self.terms.text(rest[2])}))"
-        filled = self.accumulators.fill(self.terms.place(held[0][0].key), "0")
-        return [Emit("wgmma", (f"{shape}.{kind}",), (*a, *b, adds)), *filled]
+        filled = self.accumulators.fill(self.terms.place(tensor.key), "0")
+        return [Emit("wgmma", (f"{shape}.{kind}",), (*a, *b, adds, plus(base, str(first)))), *filled]
+
+    def _element(self, index: Expr) -> tuple[str, int]:
+        """Return an index as a text and a constant to add to it."""
+        match index:
+            case Const(value):
+                return "0", value
+            case Call("+", (base, Const(value))):
+                return self.terms.text(base), value
+            case _:
+                return self.terms.text(index), 0
 
     def _operand(self, e: Expr, name: str) -> tuple[str, str]:
         """Return row and column of an operand's whole buffer where a descriptor with an offset starts."""

@@ -164,7 +164,9 @@ class Kernel:
         t, gemm = self.tiling, self.spec.gemm
         kind = gemm.a.value.value
         yield Constant(("WGMMA",), f'"wgmma.mma_async.sync.aligned.m64n{t.block_n}k16.f32.{kind}.{kind}"')
-        yield Constant(("ACC_REGS",), "BLK_M * BLK_N // 128", "of a thread")
+        yield Constant(("MMA_M",), str(self.spec.target.mma_rows), "rows of one wgmma")
+        rows = "MMA_M" if self.halves > 1 else "BLK_M"
+        yield Constant(("ACC_REGS",), f"{rows} * BLK_N // 128", "of a thread" + " for them" * (self.halves > 1))
         size = gemm.a.value.bytes
         # Descriptors count shared memory in units of 16 bytes.
         yield Constant(("A_STAGE",), product(self.consumers, "BLK_M", "BLK_K", f"{size}") + " // 16", "in 16 bytes")
@@ -172,6 +174,7 @@ class Kernel:
         a_rows = product(self.consumers, "BLK_M") if self.merged else "BLK_M"
         yield Constant(("A_ATOM",), f"{a_rows} * 128 // 16", "from one atom of a row to the next")
         yield Constant(("B_ATOM",), "BLK_N * 128 // 16")
+        yield Constant(("A_HALF",), "MMA_M * 128 // 16", "from the rows of one wgmma to those of the next")
 
     def bytes(self, number: int) -> str:
         """Return a number of bytes: by name where it is a whole stage's."""
@@ -237,6 +240,11 @@ class Kernel:
     def merged(self) -> bool:
         """Whether one load brings the A rows of several consumers, so that they stand below each other in a stage."""
         return any(s.count > 1 for p in self.protocol.programs for s in p.walk() if isinstance(s, Load))
+
+    @property
+    def halves(self) -> int:
+        """Instructions one below the other that a wgmma consumer needs for its rows."""
+        return self.tiling.block_m // self.spec.target.mma_rows
 
     def row_stride(self) -> str:
         """Return the distance of the rows of D (and A) of two consumers of a CTA."""

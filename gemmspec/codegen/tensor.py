@@ -98,7 +98,8 @@ class Hopper:
             me = total(text.me, str(text.consumer))
             stage = "0, " if kernel.tiling.stages > 1 else ""
             rows = "0" if kernel.tiling.consumers == 1 else product(me, "BLK_M") if kernel.merged else f"{bare(me)}, 0"
-            block.first.append('acc_reg = T.alloc_local((ACC_REGS,), "float32")')
+            registers = product(str(kernel.halves), "ACC_REGS")
+            block.first.append(f'acc_reg = T.alloc_local(({registers},), "float32")')
             for name, place in (
                 ("a_desc", f"{kernel.a_smem}.ptr_to([{stage}{rows}, 0])"),
                 ("b_desc", f"{kernel.b_smem}.ptr_to([{stage}0, 0])"),
@@ -110,16 +111,19 @@ class Hopper:
             block.first.append(f'd_reg = T.alloc_local((CHUNK_N // 2,), "{DTYPES[kernel.spec.gemm.d.value]}")')
 
     def mma(self, mma: Mma, block: Block, scope: Scope) -> None:
-        """Write one group of the instructions of a k tile."""
+        """Write one group of the instructions of a k tile: those that read the same part of B follow each other."""
         text, k = self.text, scope.index(LoopKind.K)
         block.line("T.ptx.wgmma.fence.sync.aligned()")
         body = block.block("for kk in T.unroll(BLK_K // 16)")
         scope = scope.enter(Inside(LoopKind.FIXED, "kk", "BLK_K // 16", body))
-        a = total(product(text.cursors.position(mma.a, scope), "A_STAGE"), self._step("A_ATOM"))
+        body, scope, half = self._halves(body, scope)
+        a = total(
+            product(text.cursors.position(mma.a, scope), "A_STAGE"), self._step("A_ATOM"), product(half, "A_HALF")
+        )
         b = total(product(text.cursors.position(mma.b, scope), "B_STAGE"), self._step("B_ATOM"))
         body.call(
             "T.ptx[WGMMA]",
-            "*[acc_reg[i] for i in range(ACC_REGS)]",
+            f"*[acc_reg[{total(product(half, 'ACC_REGS'), 'i')}] for i in range(ACC_REGS)]",
             f"smem_desc_add_16B_offset(a_desc[0], {scope.name('a_step', a)})",
             f"smem_desc_add_16B_offset(b_desc[0], {scope.name('b_step', b)})",
             "kk != 0" if k == "0" else f"({k} != 0) | (kk != 0)",
@@ -133,16 +137,29 @@ class Hopper:
     def store_write(self, write: StoreWrite, block: Block, scope: Scope) -> None:
         """Write the conversion of a chunk and its copy into a store buffer, as the fragments of wgmma lie."""
         text, kernel = self.text, self.kernel
-        chunk, index = scope.index(LoopKind.CHUNK), scope.free_index()
+        chunk = scope.index(LoopKind.CHUNK)
+        block, scope, half = self._halves(block, scope)
+        index = scope.free_index()
         body = block.block(f"for {index} in T.unroll(CHUNK_N // 2)")
-        value = f"acc_reg[{total(product(chunk, 'CHUNK_N // 2'), index)}]"
+        value = f"acc_reg[{total(product(half, 'ACC_REGS'), product(chunk, 'CHUNK_N // 2'), index)}]"
         d = kernel.spec.gemm.d.value
-        body.line(f"d_reg[{index}] = " + (value if d is DType.F32 else f'T.cast({value}, "{DTYPES[d]}")'))
+        if d is DType.F32:
+            body.line(f"d_reg[{index}] = {value}")
+        else:
+            body.call(f"d_reg[{index}] = T.cast", value, f'"{DTYPES[d]}"')
+        rows, height = (":", "BLK_M") if half == "0" else (span(product(half, "MMA_M"), "MMA_M"), "MMA_M")
         block.call(
             "Tx.wg.copy",
-            f"{kernel.d_smem}[{store_buffer(text, write.buffer, scope)}:, :]",
-            "d_reg.view(BLK_M, CHUNK_N, layout=fragment)[:, :]",
+            f"{kernel.d_smem}[{store_buffer(text, write.buffer, scope)}{rows}, :]",
+            f"d_reg.view({height}, CHUNK_N, layout=fragment)[:, :]",
         )
+
+    def _halves(self, block: Block, scope: Scope) -> tuple[Block, Scope, str]:
+        """Return where each instruction's part goes, and the index of its rows: no loop where there is one."""
+        if self.kernel.halves == 1:
+            return block, scope, "0"
+        body = block.block("for h in T.unroll(BLK_M // MMA_M)")
+        return body, scope.enter(Inside(LoopKind.FIXED, "h", "BLK_M // MMA_M", body)), "h"
 
     def _step(self, atom: str) -> str:
         """Return how far the k slice of an instruction lies into a stage, in 16 bytes."""

@@ -4,7 +4,8 @@ from gemmspec.targets.target import Target
 from gemmspec.vocabulary import DType
 
 # CUDA C++ Programming Guide, Compute Capabilities (9.0). PTX ISA, wgmma.mma_async: M 64 a warpgroup,
-# N 8..256 in steps of 8, K 16 for f16 and bf16.
+# N 8..256 in steps of 8, K 16 for f16 and bf16. A warpgroup may have two accumulators of 64 rows: more do not fit its
+# registers at a useful N.
 SM_90A = Target(
     name="sm_90a",
     device="H200",
@@ -18,7 +19,8 @@ SM_90A = Target(
     named_barriers=16,
     max_cluster=8,
     has_tmem=False,
-    mma_m=(64,),
+    mma_rows=64,
+    block_m=(64, 128),
     mma_n_step=8,
     mma_n_max=256,
     mma_k_bytes=32,

@@ -34,8 +34,10 @@ class Target:
     """Most CTAs of a portable cluster."""
     has_tmem: bool
     """Whether accumulators live in tensor memory (tcgen05) rather than in registers (wgmma)."""
-    mma_m: tuple[int, ...]
-    """Legal rows of one MMA per CTA."""
+    mma_rows: int
+    """Rows of one MMA instruction per CTA."""
+    block_m: tuple[int, ...]
+    """Legal rows of one consumer's tile in a CTA: one instruction, or several, one below the other."""
     mma_n_step: int
     """MMA N is a multiple of this, for one CTA (a pair doubles it)."""
     mma_n_max: int

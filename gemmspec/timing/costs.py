@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemmspec.model.spec import WARPGROUP_THREADS, Spec
+from gemmspec.model.spec import Spec
 from gemmspec.protocol.program import Protocol
 from gemmspec.protocol.tile import Tiling, ceil_div
 from gemmspec.targets.timing import Timing
@@ -15,8 +15,6 @@ TIMINGS: dict[str, Timing] = {"sm_100a": B200, "sm_90a": H200}
 
 # Accumulators are f32 in both generations.
 ACCUMULATOR_BYTES = 4
-# Rows of a wgmma, and of the operand that a tcgen05.mma reads in each CTA.
-WGMMA_ROWS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +44,11 @@ class Costs:
         instructions = mma_instructions(spec, tiling)
         flops = 2.0 * tiling.block_m * tiling.acc_columns * tiling.block_k
         # Each SM of a pair reads its own rows of A and of B from its own shared memory, once an instruction.
-        read = (tiling.block_m + tiling.block_n) * tiling.block_k * spec.gemm.a.value.bytes
+        rows = tiling.block_m + stacked(spec, tiling) * tiling.block_n
+        read = rows * tiling.block_k * spec.gemm.a.value.bytes
         rate = t.mma_flops * t.mma_efficiency
         mma = max(flops / rate, read / t.smem_bytes, instructions * t.mma_floor)
-        elements = WARPGROUP_THREADS * tiling.chunk
+        elements = tiling.block_m * tiling.chunk
         stored = tiling.block_m * tiling.chunk * spec.gemm.d.value.bytes
         narrow = spec.gemm.d.value.bytes < ACCUMULATOR_BYTES
         convert = elements / 2 / t.convert if narrow else 0.0
@@ -72,5 +71,9 @@ def timing_of(spec: Spec) -> Timing:
 def mma_instructions(spec: Spec, tiling: Tiling) -> int:
     """Return how many MMA instructions one k tile of one consumer is."""
     depth = spec.target.mma_k_bytes // spec.gemm.a.value.bytes
-    rows = 1 if spec.target.has_tmem else ceil_div(tiling.block_m, WGMMA_ROWS)
-    return rows * ceil_div(tiling.block_k, depth)
+    return stacked(spec, tiling) * ceil_div(tiling.block_k, depth)
+
+
+def stacked(spec: Spec, tiling: Tiling) -> int:
+    """Return how many MMA instructions stand one below the other in a consumer's tile."""
+    return ceil_div(tiling.block_m, spec.target.mma_rows)

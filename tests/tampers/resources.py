@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from audit_specs import HOPPER, NARROW
+from audit_specs import HOPPER, NARROW, TWO_HIGH
 
 from tampers.tamper import Tamper
 
@@ -117,7 +117,11 @@ RESOURCES: Mapping[str, Tamper] = {
         spec=HOPPER,
     ),
     "wgmma starts by adding": Tamper(
-        "(k != 0) | (kk != 0)", "(k != 0) | (kk >= 0)", "math", ("overwrites: A row 0", "adds: A row 0"), spec=HOPPER
+        "(k != 0) | (kk != 0)",
+        "(k != 0) | (kk >= 0)",
+        "math",
+        ("overwrites registers 0 onward", "adds to registers 0 onward"),
+        spec=HOPPER,
     ),
     "wgmma without its fence": Tamper(
         "                    T.ptx.wgmma.fence.sync.aligned()\n", "", "math", ("`wgmma.fence`",), spec=HOPPER
@@ -149,5 +153,28 @@ RESOURCES: Mapping[str, Tamper] = {
         "math",
         ("write accumulator columns 64..127", "write accumulator columns 0..63"),
         spec=HOPPER,
+    ),
+    "the lower rows are multiplied as the upper ones": Tamper(
+        " + h * A_HALF", "", "math", ("A row 64, column 0", "A row 0, column 0"), spec=TWO_HIGH
+    ),
+    "both halves are accumulated in one": Tamper(
+        "h * ACC_REGS + i",
+        "i",
+        "math",
+        ("overwrites registers 64 onward", "overwrites registers 0 onward"),
+        spec=TWO_HIGH,
+    ),
+    "the registers of a half are out of order": Tamper(
+        "h * ACC_REGS + i", "h * ACC_REGS + i // 2", "math", ("wgmma into registers out of order",), spec=TWO_HIGH
+    ),
+    "the upper rows are stored twice": Tamper(
+        "h * ACC_REGS + c",
+        "c",
+        "math",
+        ("write accumulator columns 128..159", "write accumulator columns 0..31"),
+        spec=TWO_HIGH,
+    ),
+    "the lower rows are written over the upper ones": Tamper(
+        "h * MMA_M : h * MMA_M + MMA_M", ": MMA_M", "math", ("to row 64 onward", "to row 0 onward"), spec=TWO_HIGH
     ),
 }
