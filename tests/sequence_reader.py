@@ -203,6 +203,8 @@ class _Reader:
             "tcgen05.relinquish": "relinquish",
             "tcgen05.dealloc": "dealloc",
             "T.ptx.fence.mbarrier_init.release.cluster": "fence mbarrier init",
+            "T.ptx.griddepcontrol.launch_dependents": "let the next kernel begin",
+            "T.ptx.griddepcontrol.wait": "wait for the kernels before",
             "T.ptx.fence.proxy.async_.shared__cta": "proxy fence",
             "T.ptx.tcgen05.fence__before_thread_sync": "fence before",
             "T.ptx.tcgen05.fence__after_thread_sync": "fence after",

@@ -28,18 +28,19 @@ def options(about: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     parser.add_argument("--kernels", type=Path, default=ROOT / "build" / "gpu", help="folder of cubins and manifests")
     parser.add_argument("--only", default="", help="take only kernels with this in their name; commas for several")
+    parser.add_argument("--no-overlap", dest="overlap", action="store_false", help="launches wait for those before")
     parser.add_argument("--patience", type=float, default=20.0, help="seconds until the GPU is said to hang")
     return parser
 
 
-def kernels(folder: Path, only: str) -> dict[str, Kernel]:
+def kernels(folder: Path, only: str, overlap: bool = True) -> dict[str, Kernel]:
     """Return the kernels in a folder by name, but for those that hung before."""
     wanted = [word for word in only.split(",") if word]
     hung = HUNG.read_text(encoding="utf-8").split() if HUNG.is_file() else []
     for name in hung:
         print(f"LEFT OUT: {name}, which hung", flush=True)
     found = {
-        path.stem: load(path)
+        path.stem: load(path, overlap=overlap)
         for path in sorted(folder.glob("*.json"))
         if path.with_suffix(".cubin").is_file()
         and path.stem not in hung

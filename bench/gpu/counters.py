@@ -23,13 +23,8 @@ SECTIONS = ("SpeedOfLight", "ComputeWorkloadAnalysis", "MemoryWorkloadAnalysis",
 # What the table shows, and the names under which versions of ncu report it.
 COLUMNS = {
     "us": ("gpu__time_duration.sum", "gpu__time_duration.avg"),
-    "SM GHz": ("smsp__cycles_elapsed.avg.per_second", "sm__cycles_elapsed.avg.per_second"),
-    "tensor %": (
-        "sm__inst_executed_pipe_tensor_op_gmma.avg.pct_of_peak_sustained_active",
-        "sm__pipe_tensor_op_gmma_cycles_active.avg.pct_of_peak_sustained_active",
-        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active",
-        "sm__inst_executed_pipe_tensor.avg.pct_of_peak_sustained_active",
-    ),
+    "SM GHz": ("gpc__cycles_elapsed.avg.per_second",),
+    "tensor %": ("sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed",),
     "L2 %": ("lts__t_sectors.avg.pct_of_peak_sustained_elapsed", "lts__throughput.avg.pct_of_peak_sustained_elapsed"),
     "DRAM %": (
         "dram__throughput.avg.pct_of_peak_sustained_elapsed",

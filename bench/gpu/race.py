@@ -88,7 +88,7 @@ def main() -> int:
     parser.add_argument("--finalists", type=int, default=3)
     asked = parser.parse_args()
     at_hand = card()
-    every = kernels(asked.kernels, asked.only)
+    every = kernels(asked.kernels, asked.only, asked.overlap)
     found = {name: kernel for name, kernel in every.items() if types(kernel) == (asked.type, asked.type)}
     watchdog = watch(asked.patience)
     measure.seed_anew()

@@ -70,6 +70,8 @@ class Effects:
             # Without `.read` it waits for more: that the stores have been written.
             ("ptx.cp_async_bulk_wait_group", ("async", "bulk", "wait_group", "read")): self._store_wait,
             ("ptx.cp_async_bulk_wait_group", ("async", "bulk", "wait_group")): self._store_wait,
+            ("ptx.griddepcontrol", ("launch_dependents",)): plain("grid", "launch_dependents"),
+            ("ptx.griddepcontrol", ("wait",)): plain("grid", "wait"),
             ("ptx.setmaxnreg", ("inc", "sync", "aligned", "u32")): self._registers_of("inc"),
             ("ptx.setmaxnreg", ("dec", "sync", "aligned", "u32")): self._registers_of("dec"),
             ("ptx.tcgen05_alloc", ("alloc", "sync", "aligned", "shared::cta", "b32")): self._alloc,

@@ -17,7 +17,7 @@ Warps = Mapping[tuple[int, int], Deeds]
 Say = Callable[[str, str, Span | None], None]
 """Called with what is expected, what is found, and where the spec says so."""
 
-_PROLOGUE = {"init", "init fence", "alloc", "relinquish", "tcgen05 fence", "sync"}
+_PROLOGUE = {"init", "init fence", "alloc", "relinquish", "tcgen05 fence", "sync", "grid"}
 
 
 def prologue(protocol: Protocol, rank: int, warps: Warps) -> list[Difference]:
@@ -32,6 +32,9 @@ def prologue(protocol: Protocol, rank: int, warps: Warps) -> list[Difference]:
         # The syncs have no memory clobber of their own; the fences keep tensor memory's use behind its allocation.
         sides = (Event("tcgen05 fence", (f"{side}_thread_sync",)) for side in ("before", "after"))
         tail = [next(sides), *tail, next(sides)]
+    # No role touches global memory before the kernels before this one are done with it. Which kernels are let in
+    # early matters to nobody: they wait alike.
+    tail += [Event("grid", ("launch_dependents",)), Event("grid", ("wait",))]
     wanted = ", ".join(describe(e) for e in tail)
     for name, deeds in _named(warps):
         last = deeds.prologue[-len(tail) :]

@@ -115,6 +115,7 @@ _WORDS: dict[str, _Words] = {
     "tcgen05 fence": lambda names, n: f"tcgen05.fence::{names[0]}",
     "warpgroup sync": lambda names, n: f"named barrier {n[0]}, {n[1]} threads",
     "sync": lambda names, n: f"{names[0]} sync",
+    "grid": lambda names, n: f"griddepcontrol.{names[0]}",
     "registers": lambda names, n: f"setmaxnreg.{names[0]} {n[0]}",
     "alloc": lambda names, n: f"tcgen05.alloc of {n[0]} columns (cta_group {n[1]})",
     "relinquish": lambda names, n: f"tcgen05.relinquish_alloc_permit (cta_group {n[0]})",

@@ -16,11 +16,15 @@ from gemmspec.audit.warp import Step, Warp
 from gemmspec.protocol.program import Protocol
 
 SYNCS = ("cuda.cta_sync", "cuda.cluster_sync")
+GRID = "ptx.griddepcontrol"
 
 
 @dataclass(frozen=True, slots=True)
 class Deeds:
-    """What one warp did, section by section. The prologue ends with its sync; the end begins with one."""
+    """What one warp did, section by section.
+
+    The prologue ends with its sync, or with the wait for the kernels before; the end begins with a sync.
+    """
 
     prologue: list[Done]
     roles: list[Done]
@@ -46,6 +50,8 @@ class Image:
         # A fence directly behind the sync belongs to it.
         while first < len(body) and isinstance(s := body[first], Do) and s.op == "ptx.tcgen05_fence":
             first += 1
+        waits = [i for i, s in enumerate(body) if isinstance(s, Do) and s.op == GRID and s.mods == ("wait",)]
+        first = max(first, waits[0] + 1) if waits else first
         last = syncs[-1] if len(syncs) > 1 else len(body)
         machine = Machine(terms, self.places)
         self._sections = tuple(machine.steps(part) for part in (body[:first], body[first:last], body[last:]))

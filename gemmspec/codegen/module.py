@@ -337,6 +337,10 @@ def _schedule(kernel: Kernel, body: Block) -> None:
         f"l2_group_size={kernel.tiling.group}",
     )
     body.line(f"tiles.init({'bx // CLUSTER' if clustered else 'bx'})")
+    body.line("")
+    body.line("# Let the next kernel set itself up, and wait for those before: from here on, global memory is touched.")
+    body.line("T.ptx.griddepcontrol.launch_dependents()")
+    body.line("T.ptx.griddepcontrol.wait()")
 
 
 def _finish(kernel: Kernel, body: Block) -> None:

@@ -35,21 +35,23 @@ class Built(Protocol):
     def note(self) -> str: ...
 
 
-def load(artifact: Built | str | os.PathLike[str]) -> Kernel:
+def load(artifact: Built | str | os.PathLike[str], *, overlap: bool = True) -> Kernel:
     """Return the kernel of what `gemmspec.build` gives, or of NAME.json or NAME.cubin beside each other in a folder.
 
-    Needs no GPU yet. Raises `LoadProblem` where a file is missing or not of a kernel.
+    `overlap`: let a launch set itself up while the kernels before it in its stream still run; it waits for them before
+    it touches memory. Needs no GPU yet. Raises `LoadProblem` where a file is missing or not of a kernel.
     """
     if isinstance(artifact, (str, os.PathLike)):
-        return _from_files(Path(artifact))
+        return _from_files(Path(artifact), overlap)
     manifest = artifact.manifest
     if artifact.cubin is None or manifest is None:
         why = f": {artifact.note}" if artifact.note else ""
         raise LoadProblem(f"`{artifact.name}` was built without a cubin{why}")
-    return Kernel(manifest_of(manifest.model_dump(mode="json"), f"the manifest of `{artifact.name}`"), artifact.cubin)
+    read = manifest_of(manifest.model_dump(mode="json"), f"the manifest of `{artifact.name}`")
+    return Kernel(read, artifact.cubin, overlap=overlap)
 
 
-def _from_files(path: Path) -> Kernel:
+def _from_files(path: Path, overlap: bool) -> Kernel:
     stem = path.with_suffix("") if path.suffix in (".json", ".cubin") else path
     manifest = read_manifest(stem.with_name(f"{stem.name}.json"))
     image = stem.with_name(f"{stem.name}.cubin")
@@ -59,4 +61,4 @@ def _from_files(path: Path) -> Kernel:
         raise LoadProblem(f"cannot read {image}: {error.strerror}") from error
     if not cubin.startswith(b"\x7fELF"):
         raise LoadProblem(f"{image} is no cubin: it does not begin as an ELF file does")
-    return Kernel(manifest, cubin)
+    return Kernel(manifest, cubin, overlap=overlap)

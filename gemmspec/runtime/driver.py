@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -90,20 +91,23 @@ class TensorMap:
             raise _refused("cuTensorMapEncodeTiled", status, f" for {shape}")
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a launch lies on the device. `overlap`: it may start before the kernels before it are done."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    shared_bytes: int
+    overlap: bool
+
+
 class Launch:
     """One launch, made ready: a call makes it on a stream. Several threads may call at a time."""
 
     __slots__ = ("_arguments", "_attributes", "_configs", "_context", "_handle", "_launch", "_make", "_now", "_parts")
 
-    def __init__(
-        self,
-        function: Function,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        cluster: tuple[int, int, int],
-        shared_bytes: int,
-        arguments: Sequence[TensorMap | int],
-    ) -> None:
+    def __init__(self, function: Function, shape: Shape, arguments: Sequence[TensorMap | int]) -> None:
         cuda = _driver()
         numbers = [ctypes.c_int32(a) if isinstance(a, int) else a for a in arguments]
         places = [n.address if isinstance(n, TensorMap) else ctypes.addressof(n) for n in numbers]
@@ -116,15 +120,22 @@ class Launch:
 
         def make(stream: int) -> Any:
             config = cuda.CUlaunchConfig()
-            config.gridDimX, config.gridDimY, config.gridDimZ = grid
-            config.blockDimX, config.blockDimY, config.blockDimZ = block
-            config.sharedMemBytes, config.hStream = shared_bytes, cuda.CUstream(stream)
-            if max(cluster) > 1:
+            config.gridDimX, config.gridDimY, config.gridDimZ = shape.grid
+            config.blockDimX, config.blockDimY, config.blockDimZ = shape.block
+            config.sharedMemBytes, config.hStream = shape.shared_bytes, cuda.CUstream(stream)
+            attributes: list[Any] = []
+            if max(shape.cluster) > 1:
                 attribute = cuda.CUlaunchAttribute()
                 attribute.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
                 size = attribute.value.clusterDim
-                size.x, size.y, size.z = cluster
-                config.attrs, config.numAttrs = [attribute], 1
+                size.x, size.y, size.z = shape.cluster
+                attributes.append(attribute)
+            if shape.overlap:
+                attribute = cuda.CUlaunchAttribute()
+                attribute.id = cuda.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+                attribute.value.programmaticStreamSerializationAllowed = 1
+                attributes.append(attribute)
+            config.attrs, config.numAttrs = attributes, len(attributes)
             return config
 
         self._make: Callable[[int], Any] = make

@@ -32,8 +32,9 @@ class Kernel:
     Threads and devices may share one.
     """
 
-    def __init__(self, manifest: Manifest, cubin: bytes) -> None:
+    def __init__(self, manifest: Manifest, cubin: bytes, *, overlap: bool = True) -> None:
         self.manifest = manifest
+        self._overlap = overlap and manifest.programmatic
         self._cubin = cubin
         self._functions: dict[int, driver.Function] = {}
         self._launches: Recent[tuple[object, ...], driver.Launch | _Nothing] = Recent(MOST_LAUNCHES)
@@ -151,7 +152,8 @@ class Kernel:
             for place, argument in enumerate(manifest.arguments)
         ]
         x, y, z = (value(n, sizes) for n in manifest.grid)
-        return driver.Launch(function, (x, y, z), manifest.block, manifest.cluster, manifest.shared_bytes, arguments)
+        shape = driver.Shape((x, y, z), manifest.block, manifest.cluster, manifest.shared_bytes, self._overlap)
+        return driver.Launch(function, shape, arguments)
 
     def _map(self, place: int, wanted: TensorMap, pointer: int, sizes: dict[str, int]) -> driver.TensorMap:
         dims = tuple(value(n, sizes) for n in wanted.dims)

@@ -80,6 +80,8 @@ class Manifest:
     block: tuple[int, int, int]
     cluster: tuple[int, int, int]
     shared_bytes: int
+    programmatic: bool
+    """The kernel itself waits for the kernels before it, so that it may be started before they are done."""
     arguments: tuple[TensorMap | Number, ...]
     tile: Tile | None = None
 
@@ -133,6 +135,7 @@ def _manifest(data: dict[str, Any]) -> Manifest:
         block=_three(int(n) for n in launch["block"]),
         cluster=_three(int(n) for n in launch["cluster"]),
         shared_bytes=int(launch["shared_bytes"]),
+        programmatic=bool(launch.get("programmatic", False)),
         arguments=tuple(_argument(a, tensors) for a in launch["arguments"]),
         tile=_tile(data.get("tile")),
     )

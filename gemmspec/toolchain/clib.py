@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from string import Template
 
@@ -118,7 +118,6 @@ def _launcher(manifest: Manifest, cubin: bytes) -> dict[str, str]:
         if f"{helper}(" in body
     ]
     chunks = (cubin[i : i + _BYTES_A_LINE] for i in range(0, len(cubin), _BYTES_A_LINE))
-    cluster = manifest.cluster
     return {
         "kernel": manifest.kernel,
         "shared_bytes": str(manifest.shared_bytes),
@@ -129,9 +128,17 @@ def _launcher(manifest: Manifest, cubin: bytes) -> dict[str, str]:
         "places": ", ".join(f"&argument_{i}" for i in range(len(manifest.arguments))),
         "grid": grid,
         "block": ", ".join(map(str, manifest.block)),
-        "attributes": "1" if max(cluster) > 1 else "0",
-        **{f"cluster_{d}": str(n) for d, n in zip("xyz", cluster, strict=True)},
+        "attributes": ", ".join(_attributes(manifest)),
     }
+
+
+def _attributes(manifest: Manifest) -> Iterator[str]:
+    # C has no empty arrays; a cluster of one CTA is what a launch without the attribute is.
+    x, y, z = manifest.cluster
+    yield f"{{.id = CLUSTER_DIMENSION, .value.cluster = {{{x}, {y}, {z}}}}}"
+    if manifest.programmatic:
+        # The kernel itself waits for those before it, so it may be started before they are done.
+        yield "{.id = PROGRAMMATIC_STREAM_SERIALIZATION, .value.allowed = 1}"
 
 
 def _check_sizes(manifest: Manifest) -> str:

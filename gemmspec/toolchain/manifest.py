@@ -55,13 +55,18 @@ Argument = Annotated[TensorMap | Scalar, Field(discriminator="kind")]
 
 
 class Launch(_Part):
-    """Grid and block in the units of CUDA; `shared_bytes` is dynamic."""
+    """Grid and block in the units of CUDA; `shared_bytes` is dynamic.
+
+    `programmatic`: the kernel may start before those before it in its stream are done, since it waits for them itself
+    (PTX ISA, griddepcontrol; CUDA, programmatic stream serialization).
+    """
 
     kernel: str
     grid: tuple[Number, Number, Number]
     block: tuple[int, int, int]
     cluster: tuple[int, int, int]
     shared_bytes: int
+    programmatic: bool = True
     arguments: tuple[Argument, ...]
 
 

@@ -88,7 +88,17 @@ def test_a_launch_is_what_the_manifest_says(kernel: Kernel, log: Log) -> None:
         "map type 6 rank 2 dims 24 40 strides 48 box 64 128 steps 1 1 0 3 2 0",
         "map type 6 rank 2 dims 40 70 strides 80 box 64 64 steps 1 1 0 3 2 0",
     ]
-    assert calls[-2:] == [
+    assert calls[-3:] == [
+        "launch grid 1 1 1 block 384 1 1 shared 230400 stream 0 attributes 2",
+        "launch attribute 4 = 2 1 1",
+        "launch attribute 6 = 1 0 0",
+    ]
+
+
+def test_a_launch_may_be_asked_not_to_overlap(tmp_path: Path, log: Log) -> None:
+    kernel = runtime.load(kernels.write(tmp_path, kernels.manifest()), overlap=False)
+    kernel(*problem())
+    assert log()[-2:] == [
         "launch grid 1 1 1 block 384 1 1 shared 230400 stream 0 attributes 1",
         "launch attribute 4 = 2 1 1",
     ]
@@ -106,7 +116,7 @@ def test_what_was_made_once_is_not_made_again(kernel: Kernel, log: Log) -> None:
     kernel(a, b, d)
     log()
     kernel(a, b, d)
-    assert [line.split()[0] for line in log()] == ["launch", "launch"]
+    assert [line.split()[0] for line in log()] == ["launch", "launch", "launch"]
     other = problem()
     kernel(a, b, other[2])
     assert sum(line.startswith("map") for line in log()) == 1

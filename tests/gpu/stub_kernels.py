@@ -31,7 +31,7 @@ def manifest(name: str = "gemm", sizes: dict[str, int | None] | None = None, **c
         ],
         "launch": {
             "kernel": f"{name}_kernel", "grid": ["T.min(T.truncdiv(M + 127, 128), 132)" if m == "M" else 132, 1, 1],
-            "block": [384, 1, 1], "cluster": [2, 1, 1], "shared_bytes": 230400,
+            "block": [384, 1, 1], "cluster": [2, 1, 1], "shared_bytes": 230400, "programmatic": True,
             "arguments": [
                 map_of("A", m, k, [64, 128]), map_of("B", n, k, [64, 128]), map_of("D", m, n, [64, 64]),
                 {"kind": "int32", "value": k},

@@ -54,6 +54,15 @@ ORDER: Mapping[str, Tamper] = {
         "prologue",
         ("tcgen05.fence::before_thread_sync, cluster sync, tcgen05.fence::after",),
     ),
+    "nobody waits for the kernels before": Tamper(
+        "        T.ptx.griddepcontrol.wait()\n", "", "prologue", ("griddepcontrol.wait, by a whole warp",)
+    ),
+    "one warp waits for the kernels before": Tamper(
+        "        T.ptx.griddepcontrol.wait()\n",
+        "        if warp_id == 0:\n            T.ptx.griddepcontrol.wait()\n",
+        "prologue",
+        ("griddepcontrol.wait, by a whole warp",),
+    ),
     "a CTA sync for a cluster sync": Tamper(
         "T.cuda.cluster_sync()", "T.cuda.cta_sync()", "prologue", ("cluster sync", "cta sync")
     ),

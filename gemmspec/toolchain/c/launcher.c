@@ -25,6 +25,7 @@ typedef struct {
     struct {
       unsigned x, y, z;
     } cluster;
+    int allowed;
   } value;
 } Attribute;
 typedef struct {
@@ -44,6 +45,7 @@ enum {
   NOT_FOUND = 500,
   MAX_DYNAMIC_SHARED_BYTES = 8,
   CLUSTER_DIMENSION = 4,
+  PROGRAMMATIC_STREAM_SERIALIZATION = 6,
   CAPTURE_RELAXED = 2
 };
 
@@ -183,11 +185,8 @@ ${check_sizes}  if ((error = aligned("A", A)) || (error = aligned("B", B)) || (e
   if ((error = find(&function))) return error;
 ${arguments}
   void *arguments[] = {${places}};
-  Attribute cluster = {.id = CLUSTER_DIMENSION};
-  cluster.value.cluster.x = ${cluster_x};
-  cluster.value.cluster.y = ${cluster_y};
-  cluster.value.cluster.z = ${cluster_z};
-  Config config = {${grid}, ${block}, ${shared_bytes}, stream, &cluster, ${attributes}};
+  Attribute attributes[] = {${attributes}};
+  Config config = {${grid}, ${block}, ${shared_bytes}, stream, attributes, sizeof attributes / sizeof *attributes};
   error = driver.cuLaunchKernelEx(&config, function, arguments, NULL);
   return error ? failed("cuLaunchKernelEx", error) : 0;
 }

@@ -85,6 +85,10 @@ def hgemm_v7(M, N, K):
         )
         tiles.init(bx)
 
+        # Let the next kernel set itself up, and wait for those before: from here on, global memory is touched.
+        T.ptx.griddepcontrol.launch_dependents()
+        T.ptx.griddepcontrol.wait()
+
         # Role producer: tma, on warpgroup 1 warp 3.
         if (wg_id == 1) & (warp_id == 3):
             ring = PipelineState(STAGES, phase=1)

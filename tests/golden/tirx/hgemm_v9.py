@@ -95,6 +95,10 @@ def hgemm_v9(M, N, K):
         )
         tiles.init(bx // CLUSTER)
 
+        # Let the next kernel set itself up, and wait for those before: from here on, global memory is touched.
+        T.ptx.griddepcontrol.launch_dependents()
+        T.ptx.griddepcontrol.wait()
+
         # Role producer: tma, on warpgroup 2 warp 3.
         if (wg_id == 2) & (warp_id == 3):
             ring = PipelineState(STAGES, phase=1)

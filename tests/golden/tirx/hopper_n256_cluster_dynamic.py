@@ -89,6 +89,10 @@ def hopper_n256_cluster_dynamic():
         )
         tiles.init(bx // CLUSTER)
 
+        # Let the next kernel set itself up, and wait for those before: from here on, global memory is touched.
+        T.ptx.griddepcontrol.launch_dependents()
+        T.ptx.griddepcontrol.wait()
+
         # Role math: mma, epilogue, on warpgroups 1..2.
         if wg_id >= 1:
             T.ptx.setmaxnreg.inc.sync.aligned.u32(232)
