@@ -117,9 +117,10 @@ class Hopper:
         body = block.block("for kk in T.unroll(BLK_K // 16)")
         scope = scope.enter(Inside(LoopKind.FIXED, "kk", "BLK_K // 16", body))
         body, scope, half = self._halves(body, scope)
-        a = total(
-            product(text.cursors.position(mma.a, scope), "A_STAGE"), self._step("A_ATOM"), product(half, "A_HALF")
-        )
+        a_kk = self._step("A_ATOM")
+        if half != "0":
+            a_kk = total(scope.name("a_kk", a_kk) if "//" in a_kk else a_kk, product(half, "A_HALF"))
+        a = total(product(text.cursors.position(mma.a, scope), "A_STAGE"), a_kk)
         b = total(product(text.cursors.position(mma.b, scope), "B_STAGE"), self._step("B_ATOM"))
         body.call(
             "T.ptx[WGMMA]",
@@ -147,7 +148,9 @@ class Hopper:
             body.line(f"d_reg[{index}] = {value}")
         else:
             body.call(f"d_reg[{index}] = T.cast", value, f'"{DTYPES[d]}"')
-        rows, height = (":", "BLK_M") if half == "0" else (span(product(half, "MMA_M"), "MMA_M"), "MMA_M")
+        rows, height = ":", "BLK_M"
+        if half != "0":
+            rows, height = span(scope.name("h_st", product(half, "MMA_M")), "MMA_M"), "MMA_M"
         block.call(
             "Tx.wg.copy",
             f"{kernel.d_smem}[{store_buffer(text, write.buffer, scope)}{rows}, :]",

@@ -175,6 +175,6 @@ RESOURCES: Mapping[str, Tamper] = {
         spec=TWO_HIGH,
     ),
     "the lower rows are written over the upper ones": Tamper(
-        "h * MMA_M : h * MMA_M + MMA_M", ": MMA_M", "math", ("to row 64 onward", "to row 0 onward"), spec=TWO_HIGH
+        "h_st : h_st + MMA_M", ": MMA_M", "math", ("to row 64 onward", "to row 0 onward"), spec=TWO_HIGH
     ),
 }
