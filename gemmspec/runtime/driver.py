@@ -20,6 +20,7 @@ _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _MOST_STREAMS = 32
 _MAP_BYTES = 128
 _NEEDED_CUDA = 12000  # tensor maps
+_POINTER, _NUMBER = ctypes.c_void_p, ctypes.c_int
 
 
 def device_of(pointer: int) -> int:
@@ -114,9 +115,9 @@ class Launch:
         table = (ctypes.c_void_p * len(places))(*places)
         self._parts = (numbers, table, function)
         self._arguments = ctypes.addressof(table)
-        self._handle, self._context = function.handle, int(function.context)
-        self._launch, self._now = cuda.cuLaunchKernelEx, cuda.cuCtxGetCurrent
-        self._configs: dict[int, Any] = {}
+        self._handle, self._context = int(function.handle), int(function.context)
+        self._launch, self._now = _launch(), _now()
+        self._configs: dict[int, tuple[int, Any]] = {}
 
         def make(stream: int) -> Any:
             config = cuda.CUlaunchConfig()
@@ -143,18 +144,21 @@ class Launch:
     def __call__(self, stream: int) -> None:
         """Launch on a stream, given as its handle. The device's context need not be current."""
         # One configuration a stream, never changed: a launch lets other threads run while it reads its own.
-        config = self._configs.get(stream)
-        if config is None:
+        found = self._configs.get(stream)
+        if found is None:
             if len(self._configs) >= _MOST_STREAMS:
                 self._configs = {}
-            config = self._configs[stream] = self._make(stream)
-        if int(self._now()[1]) == self._context:
-            (status,) = self._launch(config, self._handle, self._arguments, 0)
+            config = self._make(stream)
+            found = self._configs[stream] = (int(config.getPtr()), config)
+        now = _POINTER()
+        self._now(ctypes.byref(now))
+        if now.value == self._context:
+            status = self._launch(found[0], self._handle, self._arguments, None)
         else:
             with _current(self._context):
-                (status,) = self._launch(config, self._handle, self._arguments, 0)
+                status = self._launch(found[0], self._handle, self._arguments, None)
         if status:
-            raise _refused("cuLaunchKernelEx", int(status))
+            raise _refused("cuLaunchKernelEx", status)
 
 
 @cache
@@ -178,15 +182,30 @@ def _driver() -> Any:
 @cache
 def _encode() -> Callable[..., int]:
     """Return cuTensorMapEncodeTiled as C has it: into memory of ours, and with arrays."""
+    return _entry("cuTensorMapEncodeTiled", _POINTER, _NUMBER, ctypes.c_uint32, *[_POINTER] * 5, *[_NUMBER] * 4)
+
+
+@cache
+def _launch() -> Callable[..., int]:
+    """Return cuLaunchKernelEx as C has it: cuda-bindings converts its arguments anew at every launch."""
+    return _entry("cuLaunchKernelEx", *[_POINTER] * 4)
+
+
+@cache
+def _now() -> Callable[..., int]:
+    """Return cuCtxGetCurrent as C has it. It is too short to let other threads run for."""
+    return _entry("cuCtxGetCurrent", _POINTER, prototype=ctypes.PYFUNCTYPE)
+
+
+def _entry(name: str, *types: Any, prototype: Callable[..., Any] = ctypes.CFUNCTYPE) -> Callable[..., int]:
+    """Return a function of the driver that returns a status."""
     cuda = _driver()
     flags = cuda.CUdriverProcAddress_flags.CU_GET_PROC_ADDRESS_DEFAULT
-    found = cuda.cuGetProcAddress(b"cuTensorMapEncodeTiled", _NEEDED_CUDA, flags)
+    found = cuda.cuGetProcAddress(name.encode(), _NEEDED_CUDA, flags)
     status, address = found[0], found[1]
     if int(status) or not address:
-        raise LoadProblem("this CUDA driver has no cuTensorMapEncodeTiled")
-    pointer, number = ctypes.c_void_p, ctypes.c_int
-    types = [pointer, number, ctypes.c_uint32, pointer, *[pointer] * 4, *[number] * 4]
-    return ctypes.CFUNCTYPE(number, *types)(int(address))
+        raise LoadProblem(f"this CUDA driver has no {name}")
+    return prototype(_NUMBER, *types)(int(address))
 
 
 @cache
