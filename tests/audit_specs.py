@@ -136,5 +136,9 @@ ALIKE: Mapping[str, str] = {
     "hopper, two instructions, f32 output": edit(
         TWO_HIGH, ("D[M, N] f16", "D[M, N] f32"), ("stages   4", "stages   2")
     ),
+    "hopper, rows without swizzle": edit(HOPPER, ("64 x 256 x 64", "64 x 144 x 64"), ("chunk 64", "chunk 72")),
+    "hopper, narrow atoms, dynamic": edit(
+        HOPPER, DYNAMIC, ("64 x 256 x 64", "64 x 144 x 64"), ("chunk 64", "chunk 48")
+    ),
     "hopper, one buffer": edit(HOPPER, ("chunk 64", "chunk 64 buffers 1")),
 }

@@ -176,6 +176,11 @@ HOPPER.add("hopper-one-tile", sizes="M = 128, N = 256, K = 64")
 HOPPER.add("hopper-m-128", block="128 x 128 x 64", chunk=32)
 HOPPER.add("hopper-m-128-multicast", block="128 x 128 x 64", chunk=32, cluster="2 x 1", producer="multicast B")
 HOPPER.add("hopper-m-128-three-consumers", block="128 x 64 x 128", stages=2, consumers=3, writeback="registers 152")
+HOPPER.add("hopper-n-144", block="64 x 144 x 64", chunk=72)
+HOPPER.add("hopper-n-144-chunk-48", block="64 x 144 x 64", chunk=48)
+HOPPER.add("hopper-n-152-chunk-152", block="64 x 152 x 64", chunk=152, writeback="registers 232 buffers 1")
+HOPPER.add("hopper-n-208-f32", block="64 x 208 x 64", chunk=104, types=("f16", "f32"), stages=2)
+HOPPER.add("hopper-n-144-chunk-36", block="64 x 144 x 64", chunk=36, refused="GS404")
 HOPPER.add("hopper-m-192", block="192 x 64 x 64", refused="GS401")
 
 CASES = {**PAIR.cases, **ONE.cases, **HOPPER.cases}

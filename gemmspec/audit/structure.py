@@ -8,7 +8,7 @@ from gemmspec.audit.difference import Difference
 from gemmspec.audit.image import Image
 from gemmspec.audit.ir import Attribute, Const, Declare, Expr, Tensor, Var
 from gemmspec.audit.places import DTYPES, ITEM_BYTES, offset_of, shape_of, size_of
-from gemmspec.protocol.memory import smem_bytes, smem_map, tmem_columns
+from gemmspec.protocol.memory import smem_bytes, smem_map, swizzle_of, tmem_columns
 from gemmspec.protocol.tile import Tiling
 from gemmspec.source import Span
 
@@ -47,8 +47,7 @@ def _swizzles(image: Image) -> Iterator[Difference]:
         name = image.places.names.get(offset_of(tensor))
         if name in image.places.widths and tensor.data is not None:
             row = image.places.widths[name] * ITEM_BYTES.get(tensor.dtype, 0)
-            widest = next((n for n in (128, 64, 32) if row % n == 0), 0)
-            yield from _same("memory", f"bytes of the swizzle of {name}", widest, tensor.swizzle)
+            yield from _same("memory", f"bytes of the swizzle of {name}", swizzle_of(row), tensor.swizzle)
 
 
 def _tensor_memory(image: Image) -> Iterator[Difference]:

@@ -12,7 +12,7 @@ from functools import cached_property
 from gemmspec.codegen.ranks import RANK, Ranks
 from gemmspec.codegen.words import Names, product, total
 from gemmspec.model.spec import Role
-from gemmspec.protocol.memory import tmem_columns
+from gemmspec.protocol.memory import swizzle_of, tmem_columns
 from gemmspec.protocol.program import Arrive, BarrierPlan, Commit, Expect, Load, Program, Protocol, Slot
 from gemmspec.protocol.tile import Tiling
 from gemmspec.vocabulary import DType, Operand, RoleKind, Via
@@ -157,8 +157,8 @@ class Kernel:
                 yield Constant(
                     (f"{operand.value}_PART",), f"{whole} // {sliced.parts}", "rows that one CTA loads for all"
                 )
-        for name, dtype in (("ATOM_K", gemm.a.value), ("ATOM_N", gemm.d.value)):
-            yield Constant((name,), str(spec.target.swizzle_bytes // dtype.bytes), "columns of a swizzle atom")
+        for name, columns in (("ATOM_K", spec.target.swizzle_bytes // gemm.a.value.bytes), ("ATOM_N", self.store_atom)):
+            yield Constant((name,), str(columns), "columns of a swizzle atom")
 
     def _hopper_constants(self) -> Iterator[Constant]:
         t, gemm = self.tiling, self.spec.gemm
@@ -267,15 +267,20 @@ class Kernel:
         """Return the first row of B that the CTA loads."""
         return total(self.columns(), product(self.ranks.in_pair, "BLK_N"))
 
+    @property
+    def store_atom(self) -> int:
+        """Columns of a swizzle atom of the store buffers; all of a chunk where they have none."""
+        size = self.spec.gemm.d.value.bytes
+        return swizzle_of(self.tiling.chunk * size) // size or self.tiling.chunk
+
     def split(self, operand: Operand | None) -> int:
         """Return how many copies a box takes along its rows' bytes: one a swizzle atom where `tma_auto` cannot do it.
 
         `operand`: None is D. One box over several atoms is three-dimensional, which takes a row of whole atoms.
         """
         t, spec = self.tiling, self.spec
-        dtype = spec.gemm.d.value if operand is None else spec.gemm.a.value
         width, size = (t.chunk, spec.sizes[1]) if operand is None else (t.block_k, spec.sizes[2])
-        atom = spec.target.swizzle_bytes // dtype.bytes
+        atom = self.store_atom if operand is None else spec.target.swizzle_bytes // spec.gemm.a.value.bytes
         ragged = size.fixed is None or size.fixed % atom != 0
         return width // atom if width > atom and (ragged or self.dynamic) else 1
 

@@ -11,8 +11,8 @@ from gemmspec.codegen.roles import RoleText
 from gemmspec.codegen.words import both, product
 from gemmspec.codegen.writer import WIDTH, Block, Call, uses
 from gemmspec.model.spec import WARPGROUP_THREADS, Role
+from gemmspec.protocol.memory import TILE_ALIGNMENT, swizzle_of
 from gemmspec.protocol.program import Protocol
-from gemmspec.vocabulary import DType
 
 _FIRST_WARP = "(wg_id == 0) & (warp_id == 0)"
 
@@ -278,20 +278,12 @@ def _memory(kernel: Kernel, body: Block) -> None:
         (kernel.d_smem, (*d, "BLK_M", "CHUNK_N"), spec.gemm.d.value, t.chunk),
     ):
         kept = [dim for dim in dims if dim != "1"]
-        swizzle = _swizzle(dtype, columns)
-        body.call(
-            f"{name} = pool.alloc_tcgen05_mma_AB",
-            f"({', '.join(kept)})",
-            f'"{DTYPES[dtype]}"',
-            *([f"swizzle_mode=SwizzleMode.{swizzle}"] if swizzle else []),
-        )
+        swizzle = swizzle_of(columns * dtype.bytes)
+        # TIRx takes the widest swizzle where it is told none.
+        narrow = [f"swizzle_mode=SwizzleMode.SWIZZLE_{swizzle}B_ATOM"] if swizzle < 128 else []
+        form, options = ("alloc_tcgen05_mma_AB", narrow) if swizzle else ("alloc", [f"align={TILE_ALIGNMENT}"])
+        body.call(f"{name} = pool.{form}", f"({', '.join(kept)})", f'"{DTYPES[dtype]}"', *options)
     body.line("pool.commit()")
-
-
-def _swizzle(dtype: DType, columns: int) -> str | None:
-    """Return the swizzle that a row takes; None is the widest, of 128 bytes."""
-    row = columns * dtype.bytes
-    return None if row % 128 == 0 else "SWIZZLE_64B_ATOM" if row % 64 == 0 else "SWIZZLE_32B_ATOM"
 
 
 def _initialise(kernel: Kernel, body: Block) -> None:

@@ -68,6 +68,15 @@ def smem_map(spec: Spec) -> tuple[Region, ...]:
     return tuple(regions)
 
 
+def swizzle_of(row: int) -> int:
+    """Return the bytes of a row of the swizzle atom of a buffer with rows of so many bytes; 0 for no swizzle.
+
+    A TMA box is one atom wide, so the widest that divides a row makes the fewest boxes. A row of an odd number of
+    16-byte units needs no swizzle: eight such rows, one right below the other, start in different groups of banks.
+    """
+    return next((atom for atom in (128, 64, 32) if row % atom == 0), 0)
+
+
 def counted(n: int, noun: str) -> str:
     """Return `1 stage` or `4 stages`."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

@@ -62,7 +62,7 @@ class Tiling:
         columns = n * pair
         consumers = sum(r.instances for r in spec.roles_of(RoleKind.MMA)) or 1
         epilogues = spec.roles_of(RoleKind.EPILOGUE)
-        chunk = next((r.chunk.value for r in epilogues if r.chunk), min(DEFAULT_CHUNK, columns))
+        chunk = next((r.chunk.value for r in epilogues if r.chunk), widest_chunk(spec, columns, DEFAULT_CHUNK))
         default_buffers = 1 if spec.target.has_tmem else 2
         buffers = next((r.buffers.value for r in epilogues if r.buffers), default_buffers)
         release = next((r.release.value for r in epilogues if r.release), Release.STORE)
@@ -109,6 +109,11 @@ class Tiling:
     def stage_bytes(self) -> int:
         """Bytes of one stage in one CTA."""
         return self.consumers * self.a_bytes + self.b_bytes
+
+
+def widest_chunk(spec: Spec, columns: int, most: int) -> int:
+    """Return the widest legal chunk up to `most` that divides an accumulator of `columns`; where none does, `most`."""
+    return max((c for c in spec.target.chunks if c <= most and columns % c == 0), default=min(most, columns))
 
 
 def row_of(spec: Spec, tiling: Tiling, m_index: int, rank: int, consumer: int) -> int:

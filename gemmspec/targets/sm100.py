@@ -25,6 +25,8 @@ SM_100A = Target(
     mma_n_step=16,
     mma_n_max=256,
     mma_k_bytes=32,
+    # PTX ISA, tcgen05.ld: .32x32b.x1 .. .x128, a power of two; 4 columns are the least that TMA stores.
+    chunks=(4, 8, 16, 32, 64, 128),
     swizzle_bytes=128,
     tma_box=256,
     tma_alignment=16,

@@ -24,6 +24,8 @@ SM_90A = Target(
     mma_n_step=8,
     mma_n_max=256,
     mma_k_bytes=32,
+    # PTX ISA, wgmma: accumulators lie in fragments of 8 columns.
+    chunks=tuple(range(8, 257, 8)),
     swizzle_bytes=128,
     tma_box=256,
     tma_alignment=16,

@@ -44,6 +44,8 @@ class Target:
     """Most columns of one MMA (both CTAs of a pair together)."""
     mma_k_bytes: int
     """Depth of one MMA instruction in bytes of a row."""
+    chunks: tuple[int, ...]
+    """Legal columns of a chunk: what one epilogue step can move from the accumulator."""
     swizzle_bytes: int
     """Row bytes of the widest swizzle atom, and so the TMA box width of a swizzled tile."""
     tma_box: int

@@ -1,4 +1,4 @@
-"""GS404: chunks that do not cover the accumulator evenly."""
+"""GS404: chunks that do not cover the accumulator evenly, or that no instruction moves."""
 
 from __future__ import annotations
 
@@ -17,11 +17,17 @@ def chunk_does_not_divide(spec: Spec) -> Iterator[Finding]:
     """
     ## What it checks
     The columns of an accumulator (block n, times two in a pair) are a whole number of chunks, and all epilogue roles
-    work with one chunk.
+    work with one chunk. A chunk is what the instructions move: on sm_100a a power of two up to 128 columns, on sm_90a a
+    multiple of 8 up to 256.
 
     ## Why it matters
     The epilogue moves the accumulator chunk by chunk through a store buffer of that width. A last chunk that is
-    narrower would store columns of the next tile.
+    narrower would store columns of the next tile. tcgen05.ld takes 4, 8, .. 128 columns, and wgmma leaves fragments of
+    8 columns in the registers: no instruction moves a chunk between.
+
+    Wide chunks mean fewer waits and syncs a tile. A row of a multiple of 128 bytes (64 columns of f16) lies in swizzled
+    atoms and is stored one atom at a time. A row of an odd number of 16-byte units (72 columns of f16) lies plain and
+    is stored at once. What is between, as 48 or 80 columns of f16, is stored in narrow pieces.
 
     ## Limits
     None.
@@ -32,13 +38,20 @@ def chunk_does_not_divide(spec: Spec) -> Iterator[Finding]:
         if role.chunk is None:
             continue
         chunk, first = role.chunk.value, first or role
-        if columns % chunk:
+        if chunk not in spec.target.chunks and columns % chunk == 0:
+            yield Finding(
+                role.chunk.span,
+                f"an epilogue of {spec.target.name} moves {_widths(spec.target.chunks)} columns at a time, not {chunk}",
+                helps=_working(spec, columns, chunk),
+            )
+        elif columns % chunk:
             n = spec.block.n.value
             label = f"{n} x 2 CTAs = {columns} columns" if spec.paired else f"{columns} columns"
             yield Finding(
                 role.chunk.span,
                 f"chunks of {count(chunk, 'column')} do not divide an accumulator of {columns}",
                 labels=(Label(spec.block.n.span, label),),
+                helps=_working(spec, columns, chunk),
             )
         elif first.chunk is not None and chunk != first.chunk.value:
             yield Finding(
@@ -46,3 +59,15 @@ def chunk_does_not_divide(spec: Spec) -> Iterator[Finding]:
                 f"role `{role.name}` has chunks of {chunk} columns, but role `{first.name}` has {first.chunk.value}",
                 labels=(Label(first.chunk.span, f"{first.chunk.value} here"),),
             )
+
+
+def _widths(legal: tuple[int, ...]) -> str:
+    """Return legal widths in words: the first two tell the step."""
+    return f"{legal[0]}, {legal[1]}, .. {legal[-1]}"
+
+
+def _working(spec: Spec, columns: int, chunk: int) -> tuple[str, ...]:
+    """Return the help that names the widest chunk up to the written one that works, or the narrowest above it."""
+    working = [c for c in spec.target.chunks if columns % c == 0]
+    below = [c for c in working if c <= chunk]
+    return (f"write `chunk {max(below) if below else min(working)}`",) if working else ()
