@@ -26,7 +26,7 @@ SPECS = {name: (ROOT / f"specs/{name}.gemmspec").read_text(encoding="utf-8") for
 # Rules whose bad spec is mended by a safe edit, and those whose edit may not be what was meant.
 SAFE = ["GS004", "GS007", "GS008", "GS011", "GS012", "GS016", "GS111", "GS112", "GS113", "GS114", "GS115", "GS122"]
 UNSAFE = [
-    *("GS116", "GS117", "GS118", "GS119", "GS121", "GS123", "GS125"),
+    *("GS116", "GS117", "GS118", "GS119", "GS121", "GS123", "GS125", "GS126"),
     *("GS201", "GS202", "GS203", "GS204", "GS207", "GS208"),
     *("GS301", "GS311", "GS312", "GS503", "GS504", "GS505"),
 ]
@@ -123,6 +123,21 @@ def test_a_statement_that_was_dropped_comes_back(name: str) -> None:
             assert after.diagnostics == (), line
             tried += 1
     assert tried >= 7
+
+
+@pytest.mark.parametrize("written_out", [False, True], ids=["standard", "programs"])
+@pytest.mark.parametrize("name", [*SPECS, "hopper_n256_dynamic"])
+def test_a_barrier_that_is_missing_is_named_and_comes_back(name: str, written_out: bool) -> None:
+    text = (ROOT / f"specs/{name}.gemmspec").read_text(encoding="utf-8")
+    protocol = check(SourceFile("spec", text)).protocol
+    assert protocol is not None
+    lines = (spec_text(protocol) if written_out else text).splitlines(keepends=True)
+    for barrier in protocol.barriers:
+        left = "".join(line for line in lines if not re.search(rf"\b{barrier.name}\b", line))
+        found = check(SourceFile("spec", left)).report.diagnostics
+        full = barrier.phase == 0
+        assert [d.code for d in found] == ["GS126" if full else "GS118"], barrier.name
+        assert mended(left, unsafe=True).diagnostics == (), barrier.name
 
 
 def edit(start: int, end: int, text: str) -> Fix:

@@ -22,7 +22,7 @@ from gemmspec.protocol.program import (
 )
 from gemmspec.record import record
 from gemmspec.source import Span
-from gemmspec.vocabulary import RoleKind, Via
+from gemmspec.vocabulary import Via
 
 
 class Declared(Enum):
@@ -100,8 +100,6 @@ class Lack(Enum):
     """A barrier is waited for, and nothing arrives on it."""
     WAIT = "wait"
     """A barrier is signalled, and a role that it names as waiter never waits for it."""
-    WAY_BACK = "way back"
-    """Data goes forward through a ring, and no barrier brings its slots back."""
     SLOTS = "slots"
     """A barrier has fewer or more slots than the ring that it guards."""
     TRIPS = "trips"
@@ -142,36 +140,11 @@ def gaps(protocol: Protocol) -> tuple[Gap, ...]:
         if ring and plan.per_k and plan.slots != protocol.spec.stages.value:
             counts = (str(plan.slots), str(protocol.spec.stages.value))
             out.append(Gap(Lack.SLOTS, plan, True, plan.barrier.waiters[0].value, plan.barrier.slots_span, counts))
-    return (*out, *_ways_back(protocol))
+    return tuple(out)
 
 
 def _has(program: Program, barrier: str, *kinds: type[Statement]) -> bool:
     return any(isinstance(s, kinds) and getattr(s, "barrier", "") == barrier for s in program.walk())
-
-
-def _ways_back(protocol: Protocol) -> list[Gap]:
-    """Find rings whose data goes forward with no barrier declared for the way back."""
-    spec, out = protocol.spec, list[Gap]()
-    for forward, back, stages in (
-        (RoleKind.TMA, RoleKind.MMA, True),
-        (RoleKind.MMA, RoleKind.EPILOGUE, False),
-    ):
-        for plan in protocol.barriers:
-            if not _joins(protocol, plan, forward, back) or plan.per_k is not stages:
-                continue
-            if not any(_joins(protocol, p, back, forward) and p.per_k is stages for p in protocol.barriers):
-                source = plan.barrier.sources[0].value
-                if spec.role(source).kinds != spec.role(plan.barrier.waiters[0].value).kinds:
-                    out.append(Gap(Lack.WAY_BACK, plan, stages, source, plan.barrier.name_span))
-                break
-    return out
-
-
-def _joins(protocol: Protocol, plan: BarrierPlan, source: RoleKind, waiter: RoleKind) -> bool:
-    role = protocol.spec.role
-    return any(role(g.value).does(source) for g in plan.barrier.sources) and any(
-        role(g.value).does(waiter) for g in plan.barrier.waiters
-    )
 
 
 def _trips(protocol: Protocol, plan: BarrierPlan, source: Program, waiter: Program) -> list[Gap]:

@@ -11,6 +11,7 @@ from itertools import combinations
 from gemmspec.proof import prove
 from gemmspec.proof.causes import Gap, Lack, Mismatch, gaps, mismatches, repair
 from gemmspec.proof.fault import Fault, Kind
+from gemmspec.proof.ways import OneWay, one_ways
 from gemmspec.protocol import Protocol, derive
 from gemmspec.record import record
 
@@ -34,7 +35,7 @@ _RANK = (
 class Blame:
     """A cause, and the fault that it leads to."""
 
-    cause: Mismatch | Gap
+    cause: Mismatch | Gap | OneWay
     fault: Fault
 
 
@@ -61,11 +62,12 @@ def judge(protocol: Protocol) -> Verdict:
     blames = [Blame(m, _consequence(protocol, m, faults)) for m in guilty]
     mended = derive(repair(protocol.spec, guilty)) if guilty else protocol
     left = list(roots(mended, rest))
-    for gap in _telling(gaps(mended)):
+    for gap in _telling(gaps(mended), one_ways(mended)):
         # Loops that run differently often upset every ring.
-        explained = [f for f in rest if gap.what is Lack.TRIPS or _ring(mended, f) in (_name(gap.stages), "")]
+        trips = isinstance(gap, Gap) and gap.what is Lack.TRIPS
+        explained = [f for f in rest if trips or _ring(mended, f) in (_name(gap.stages), "")]
         if explained:
-            hang = [f for f in explained if f.kind is Kind.DEADLOCK and gap.what is Lack.TRIPS]
+            hang = [f for f in explained if f.kind is Kind.DEADLOCK and trips]
             blames.append(Blame(gap, min(hang or explained, key=_telling_order)))
             left = [f for f in left if f not in explained]
     return Verdict(protocol, tuple(blames), tuple(left))
@@ -148,10 +150,11 @@ def _consequence(protocol: Protocol, wrong: Mismatch, faults: tuple[Fault, ...])
     return min(own, key=_telling_order)
 
 
-def _telling(found: tuple[Gap, ...]) -> tuple[Gap, ...]:
-    """Return the gaps that tell most: what is missing altogether before what is there in the wrong number."""
-    for group in ((Lack.ARRIVAL, Lack.WAY_BACK), (Lack.WAIT,), (Lack.TRIPS,), (Lack.SLOTS,)):
-        some = tuple(g for g in found if g.what in group)
-        if some:
-            return some
-    return ()
+def _telling(found: tuple[Gap, ...], ways: tuple[OneWay, ...]) -> tuple[Gap | OneWay, ...]:
+    """Return the causes that tell most: what is missing altogether before what is there in the wrong number."""
+
+    def lacking(what: Lack) -> tuple[Gap, ...]:
+        return tuple(g for g in found if g.what is what)
+
+    missing = (*lacking(Lack.ARRIVAL), *ways)
+    return missing or lacking(Lack.WAIT) or lacking(Lack.TRIPS) or lacking(Lack.SLOTS)

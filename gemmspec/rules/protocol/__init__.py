@@ -16,6 +16,7 @@ from gemmspec.rules.protocol.gs122_ring_slots_differ import ring_slots_differ
 from gemmspec.rules.protocol.gs123_trip_counts_disagree import trip_counts_disagree
 from gemmspec.rules.protocol.gs124_arrival_in_wrong_phase import arrival_in_wrong_phase
 from gemmspec.rules.protocol.gs125_use_without_wait import use_without_wait
+from gemmspec.rules.protocol.gs126_ring_without_full_barrier import ring_without_full_barrier
 from gemmspec.rules.rule import Rule
 
 RULES: tuple[Rule, ...] = (
@@ -35,4 +36,5 @@ RULES: tuple[Rule, ...] = (
     trip_counts_disagree,
     arrival_in_wrong_phase,
     use_without_wait,
+    ring_without_full_barrier,
 )

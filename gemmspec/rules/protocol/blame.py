@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gemmspec.diagnostics import Edit, Fix, Label
 from gemmspec.proof.causes import Declared, Gap, Lack, Mismatch
 from gemmspec.proof.judge import Blame, Verdict
+from gemmspec.proof.ways import OneWay
 from gemmspec.proof.words import effect
 from gemmspec.protocol import Protocol
 from gemmspec.protocol.program import Share
@@ -23,6 +24,13 @@ def lacking(verdict: Verdict, what: Lack) -> Iterator[tuple[Gap, Blame]]:
     """Yield the structural causes of one kind that lead to a fault."""
     for blame in verdict.blames:
         if isinstance(blame.cause, Gap) and blame.cause.what is what:
+            yield blame.cause, blame
+
+
+def one_way(verdict: Verdict, *, forward: bool) -> Iterator[tuple[OneWay, Blame]]:
+    """Yield the rings that lack the barrier of one direction, where that leads to a fault."""
+    for blame in verdict.blames:
+        if isinstance(blame.cause, OneWay) and blame.cause.forward is forward:
             yield blame.cause, blame
 
 

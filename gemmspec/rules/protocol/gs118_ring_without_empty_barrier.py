@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gemmspec.proof.causes import Lack
 from gemmspec.proof.judge import Verdict
-from gemmspec.rules.protocol.blame import consequence, lacking
+from gemmspec.proof.ways import slots_between
+from gemmspec.rules.protocol.blame import consequence, one_way
 from gemmspec.rules.rule import Finding, proof_rule
 
 
@@ -28,14 +28,15 @@ def ring_without_empty_barrier(verdict: Verdict) -> Iterator[Finding]:
     ## Limits
     Finds that no barrier goes back. A barrier that is there and not waited for is `use-without-wait`.
     """
-    for gap, blame in lacking(verdict, Lack.WAY_BACK):
-        source, waiter = gap.role, gap.plan.barrier.waiters[0].value
-        what, them = ("stages", "them") if gap.stages else ("accumulator", "it")
-        slots = "[stages]" if gap.stages else f"[{waiter}]"
+    for way, blame in one_way(verdict, forward=False):
+        source, reader = way.source, way.reader
+        what, them = ("stages", "them") if way.stages else ("accumulator", "it")
+        passes = f"`{way.given.name}` passes the {what}" if way.given else f"the {what} go"
+        slots = slots_between(verdict.protocol.spec, way)
         yield Finding(
-            gap.span,
-            f"`{gap.plan.name}` passes the {what} from `{source}` to `{waiter}`, but no barrier passes {them} back",
-            f"`{source}` never learns that `{waiter}` is done",
+            way.span,
+            f"{passes} from `{source}` to `{reader}`, but no barrier passes {them} back",
+            f"`{source}` never learns that `{reader}` is done",
             notes=(consequence(verdict, blame),),
-            helps=(f"add `barrier NAME {slots} {waiter} -> {source}`",),
+            helps=(f"add `barrier NAME {slots} {reader} -> {source}`",),
         )
