@@ -8,6 +8,10 @@ from gemmspec.record import record
 from gemmspec.source import SourceFile, Span
 
 
+class SizeError(ValueError):
+    """A size that was given beside the spec, and that the spec cannot take: the caller's mistake, not the spec's."""
+
+
 class Severity(Enum):
     """ERROR blocks code generation. WARNING and ADVICE do not."""
 

@@ -1,6 +1,6 @@
 """The pipeline, top to bottom: text -> Syntax -> Spec -> Protocol -> Report. Read this first.
 
-Bad input never raises: whatever is wrong with a spec is a diagnostic, and an exception is a bug in gemmspec.
+A bad spec never raises: whatever is wrong with it is a diagnostic. Only a size given beside it can be refused.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def check(
 ) -> Checked:
     """Say all that is wrong with a spec; with `advice`, what could be better where nothing is wrong.
 
-    `sizes` and `target` take the place of those written in it.
+    `sizes` and `target` take the place of those written in it; `SizeError` is raised for a size that it cannot take.
     """
     # GS0xx: what was written and where; then names, ranges, words.
     tree, diagnostics = parse(source)

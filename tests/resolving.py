@@ -9,6 +9,7 @@ from gemmspec.model import Spec, resolve
 from gemmspec.model.spec import Act, For, If
 from gemmspec.source import SourceFile
 from gemmspec.syntax.parse import parse
+from gemmspec.targets import Target
 
 V9 = """\
 kernel hgemm_v9
@@ -32,9 +33,9 @@ barrier ld2mma  [consumer]  writeback -> consumer   via threads  arrivals 256  p
 """
 
 
-def run(text: str, sizes: Mapping[str, int] = {}, target: str | None = None) -> tuple[Spec | None, list[Diagnostic]]:
+def run(text: str, sizes: Mapping[str, int] = {}, target: Target | None = None) -> tuple[Spec | None, list[Diagnostic]]:
     """Resolve a text that can be parsed."""
-    source = SourceFile("test", text)
+    source = SourceFile("spec.gemmspec", text)
     tree, errors = parse(source)
     assert not errors, errors
     spec, found = resolve(tree, source, sizes, target)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import re
 
+import pytest
 from resolving import V9, acts, check_style, edited, pointed, run, spec_of, tiles
 
+from gemmspec.diagnostics import SizeError
 from gemmspec.model import resolve
 from gemmspec.model.spec import Act, At, For, Given, If, Mask, Ref, Term
-from gemmspec.model.suggest import suggest
 from gemmspec.source import SourceFile, Span
+from gemmspec.suggest import suggest
 from gemmspec.syntax.nodes import SpecNode
 from gemmspec.syntax.parse import parse
 from gemmspec.targets import TARGETS
@@ -155,21 +157,22 @@ def test_loads_and_omitted_indices() -> None:
 
 
 def test_the_command_line() -> None:
-    sizes_line = "sizes    M = 4096, N = 4096, K = 4096"
-    for name, value, code in (
-        ("M", 0, "GS006"),
-        ("M", -1, "GS006"),
-        ("M", 2**31, "GS006"),
-        ("L", 1, "GS008"),
-        ("m", 1, "GS008"),
+    ranged = V9.replace("K = 4096", "K = 64..16384")
+    for text, name, value, words in (
+        (V9, "M", 0, "M=0: a size lies in 1..2147483647"),
+        (V9, "M", -1, "M=-1: a size lies in 1..2147483647"),
+        (V9, "M", 2**31, "M=2147483648: a size lies in 1..2147483647"),
+        (V9, "M", 10**5000, "a number of 16610 bits: a size lies in 1..2147483647"),
+        (V9, "L", 1, "L=1: spec.gemmspec has the axes M, N, K"),
+        (V9, "m", 1, "did you mean M=1?"),
+        (ranged, "K", 20000, "K=20000: spec.gemmspec takes 64..16384"),
     ):
-        _, (found,) = run(V9, {name: value})
-        assert (found.code, V9[found.span.start : found.span.end]) == (code, sizes_line)
-        assert "on the command line" in found.message
-    assert run(V9, {"M": 10**5000})[1]
-    spec, found = run(V9, target="sm_90a")
+        with pytest.raises(SizeError, match=re.escape(words)):
+            run(text, {name: value})
+    spec, found = run(ranged, {"K": 16384})
+    assert spec is not None and spec.sizes[2].low == 16384 and not found
+    spec, found = run(V9, target=TARGETS["sm_90a"])
     assert spec is not None and spec.target is TARGETS["sm_90a"] and not found
-    assert [d.code for d in run(V9, target="sm_90")[1]] == ["GS007"]
 
 
 def test_labels_point_to_the_first_definition() -> None:

@@ -14,6 +14,7 @@ import sys
 import click
 
 from gemmspec.cli.output import complain
+from gemmspec.diagnostics import SizeError
 from gemmspec.files import FileProblem
 from gemmspec.version import __version__
 
@@ -42,6 +43,16 @@ class _Table(click.Group):
             return None
         return importlib.import_module(COMMANDS[cmd_name]).command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            from gemmspec.suggest import hint
+
+            raise click.UsageError(f"there is no command `{name}`{hint(name, COMMANDS)}", ctx)
+        return super().resolve_command(ctx, args)
+
 
 @click.group(cls=_Table, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="gemmspec %(version)s")
@@ -64,6 +75,9 @@ def _status() -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except SizeError as problem:
+        complain(f"--size {problem}")
+        return 2
     except FileProblem as problem:
         complain(str(problem))
         return 2

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from gemmspec.cli.output import say
+from gemmspec.cli.output import complain, say
 from gemmspec.rules.rule import Rule
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+
+def _words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    from gemmspec.rules import RULES
+
+    words = [(r.code, r.name) for r in RULES] + [(r.name, r.summary) for r in RULES if incomplete[:1].islower()]
+    return [CompletionItem(word, help=text) for word, text in words if word.lower().startswith(incomplete.lower())]
 
 
 @click.command("explain")
-@click.argument("rule", metavar="CODE|NAME")
-def command(rule: str) -> None:
+@click.argument("rule", metavar="CODE|NAME", shell_complete=_words)
+def command(rule: str) -> int:
     """Say what a rule checks, why it matters, and what it does not see."""
-    say(page(_named(rule)))
+    from gemmspec.rules import RULES
+    from gemmspec.suggest import hint
+
+    by_word = {key: r for r in RULES for key in (r.code, r.name)}
+    found = by_word.get(rule) or by_word.get(rule.upper()) or by_word.get(rule.lower().replace("_", "-"))
+    if found is None:
+        complain(f"there is no rule `{rule}`{hint(rule, by_word) or '; `gemmspec rules` lists all'}")
+        return 2
+    say(page(found))
+    return 0
 
 
 def page(rule: Rule) -> str:
@@ -34,17 +57,3 @@ def page(rule: Rule) -> str:
         f"Instead:\n\n```\n{rule.good}```\n",
     ]
     return "\n".join(parts)
-
-
-def _named(word: str) -> Rule:
-    from gemmspec.rules import RULES
-
-    by_word = {key: rule for rule in RULES for key in (rule.code, rule.name)}
-    found = by_word.get(word) or by_word.get(word.upper()) or by_word.get(word.lower().replace("_", "-"))
-    if found is not None:
-        return found
-    import difflib
-
-    near = difflib.get_close_matches(word, by_word, n=3)
-    hint = f"; did you mean {' or '.join(near)}?" if near else "; `gemmspec rules` lists all"
-    raise click.UsageError(f"there is no rule `{word}`{hint}")

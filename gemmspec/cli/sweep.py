@@ -11,6 +11,7 @@ import click
 
 from gemmspec.cli.options import read_specs, size_option, spec_argument, target_option
 from gemmspec.cli.output import say
+from gemmspec.diagnostics import SizeError
 from gemmspec.targets import Target
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ def command(
             for result in sweep.run_on_dask(todo, dask) if dask else sweep.run_here(todo, jobs):
                 tried.append(result)
                 advance()
+    except SizeError as problem:
+        raise click.UsageError(f"size {problem}") from problem
     except sweep.SweepProblem as problem:
         raise click.ClickException(str(problem)) from problem
     fit, rejected = sweep.ranked(tried)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 
 from gemmspec.diagnostics import Diagnostic, Edit, Fix, Label, Severity
-from gemmspec.model.suggest import suggest
 from gemmspec.source import SourceFile, Span
+from gemmspec.suggest import suggest
 from gemmspec.syntax.nodes import Number, Range, Value, Word
 
 LONGEST_SHOWN = 40

@@ -7,8 +7,8 @@ from gemmspec.model.barriers import KnownBarrier
 from gemmspec.model.findings import Findings, plural, replacement, shown
 from gemmspec.model.roles import Roles
 from gemmspec.model.spec import Ref, Role, SlotFactor, Term
-from gemmspec.model.suggest import suggest
 from gemmspec.source import Span
+from gemmspec.suggest import suggest
 from gemmspec.syntax.nodes import IndexTerm, Number, RefNode
 
 WORDS = ("stage", "acc", "self")

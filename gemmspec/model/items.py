@@ -12,9 +12,9 @@ from typing import TypeVar
 
 from gemmspec.diagnostics import Label
 from gemmspec.model.findings import Findings, shown
-from gemmspec.model.suggest import suggest
 from gemmspec.record import record
 from gemmspec.source import SourceFile, Span
+from gemmspec.suggest import suggest
 from gemmspec.syntax.nodes import (
     BarrierNode,
     BlockNode,

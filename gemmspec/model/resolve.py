@@ -38,11 +38,11 @@ NO_SIZES: Mapping[str, int] = MappingProxyType({})
 
 
 def resolve(
-    tree: SpecNode, source: SourceFile, sizes: Mapping[str, int] = NO_SIZES, target: Target | str | None = None
+    tree: SpecNode, source: SourceFile, sizes: Mapping[str, int] = NO_SIZES, target: Target | None = None
 ) -> tuple[Spec | None, tuple[Diagnostic, ...]]:
     """Return the spec, None where something it needs is missing, and all that is wrong with it, in text order.
 
-    `sizes` and `target` come from the command line and take the place of those written.
+    `sizes` and `target` take the place of those written. Raises `SizeError` for a size that the spec cannot take.
     """
     findings = Findings(source)
     items = sort_items(tree, findings)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gemmspec.diagnostics import Label
-from gemmspec.model.findings import Findings, backwards, known_words, plural, shown, shown_number
+from gemmspec.diagnostics import Label, SizeError
+from gemmspec.model.findings import Findings, backwards, plural, shown, shown_number
 from gemmspec.model.gemm import Axes
 from gemmspec.model.properties import by_name, choice, number
 from gemmspec.model.spec import Block, Cluster, Given, Schedule, Size
-from gemmspec.model.suggest import suggest
 from gemmspec.source import Span
+from gemmspec.suggest import suggest
 from gemmspec.syntax.nodes import (
     BlockNode,
     ClusterNode,
@@ -39,20 +39,12 @@ USUAL_SIZE = 4096
 
 
 def resolve_target(
-    node: TargetNode | None, override: Target | str | None, title: Span, findings: Findings
+    node: TargetNode | None, override: Target | None, title: Span, findings: Findings
 ) -> tuple[Target | None, Span]:
-    """Return the target and where it is stated; the one from the command line takes the written one's place."""
+    """Return the target and where it is stated; `override` takes the written one's place."""
     span = node.name.span if node is not None else title
-    if isinstance(override, Target):
-        return override, span
     if override is not None:
-        if override in TARGETS:
-            return TARGETS[override], span
-        meant = suggest(override, TARGETS)
-        helps = (f"did you mean `{meant}`?",) if meant is not None else ()
-        message = f"unknown target `{shown(override)}` on the command line"
-        findings.error("GS007", message, span, notes=(known_words(TARGETS),), helps=helps)
-        return (TARGETS[meant] if meant is not None else None), span
+        return override, span
     if node is None:
         return None, span
     if node.name.text in TARGETS:
@@ -64,17 +56,11 @@ def resolve_target(
 def resolve_sizes(
     node: SizesNode | None, axes: Axes | None, overrides: Mapping[str, int], title: Span, findings: Findings
 ) -> tuple[Size, Size, Size] | None:
-    """Return the sizes of M, N, K; those from the command line take the place of written ones."""
+    """Return the sizes of M, N, K; those of `overrides` take the place of written ones, or raise `SizeError`."""
     span = node.span if node is not None else title
     known = dict(_written(node, axes, findings))
     for name, value in overrides.items():
-        size = _from_command_line(name, value, axes, span, findings)
-        written = known.get(name)
-        if size is not None and written is not None and written.dynamic and not written.low <= value <= written.high:
-            message = f"size `{shown(name)}` is {value} on the command line, outside of {written.low}..{written.high}"
-            findings.error("GS006", message, written.span)
-        if size is not None or name not in known:
-            known[name] = size
+        known[name] = _given(name, value, axes, known.get(name), span, findings.source.name)
     if axes is None:
         return None
     missing = [name for name in axes.names if name not in known]
@@ -129,19 +115,18 @@ def _size(node: SizeNode, name: str, line: Span, findings: Findings) -> Size | N
     return Size(name, low, high, low != high, node.span)
 
 
-def _from_command_line(name: str, value: int, axes: Axes | None, span: Span, findings: Findings) -> Size | None:
+def _given(name: str, value: int, axes: Axes | None, written: Size | None, line: Span, source: str) -> Size:
+    """Return the size that takes a written one's place."""
+    words = f"{shown(name)}={shown_number(value)}"
     if axes is not None and name not in axes.names:
         meant = suggest(name, axes.names)
-        helps = (f"did you mean `--size {meant}={shown_number(value)}`?",) if meant is not None else ()
-        message = f"unknown axis `{shown(name)}` on the command line"
-        findings.error("GS008", message, span, notes=(known_words(axes.names),), helps=helps)
-        return None
-    if not 1 <= value <= MAX_SIZE:
-        number = shown_number(value)
-        message = f"size `{shown(name)}` is {number} on the command line, out of range 1 to {MAX_SIZE}"
-        findings.error("GS006", message, span)
-        return None
-    return Size(name, value, value, False, span)
+        hint = f"; did you mean {meant}={shown_number(value)}?" if meant is not None else ""
+        raise SizeError(f"{words}: {source} has the axes {', '.join(map(shown, axes.names))}{hint}")
+    low, high = (written.low, written.high) if written is not None and written.dynamic else (1, MAX_SIZE)
+    if not low <= value <= high:
+        whose = f"{source} takes" if (low, high) != (1, MAX_SIZE) else "a size lies in"
+        raise SizeError(f"{words}: {whose} {low}..{high}")
+    return Size(name, value, value, False, line)
 
 
 def resolve_cluster(node: ClusterNode | None, title: Span, findings: Findings) -> Cluster | None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from gemmspec.diagnostics import Diagnostic, Edit, Fix, Severity
 from gemmspec.source import Span
+from gemmspec.suggest import suggest
 from gemmspec.syntax.scan import OTHER, Token, error
 from gemmspec.syntax.tables import BROKEN, BROKEN_PROPERTY, END, NAME, NEWLINE, NUMBER, Tables
 
@@ -42,7 +43,7 @@ def explain(tables: Tables, place: Place) -> tuple[Diagnostic, str | None]:
         return _other(tables, place), None
     opener = place.before[0] if place.before else None
     if token.kind == "{" and opener is not None and opener.kind == NAME and opener.text not in tables.keywords:
-        meant = _closest(opener.text, tables.starts["statement"])
+        meant = suggest(opener.text, _keywords(tables.starts["statement"]))
         return _unknown(opener, "no block starts with", meant, _keywords(tables.starts["statement"])), None
     return _unexpected(tables, place), None
 
@@ -50,7 +51,7 @@ def explain(tables: Tables, place: Place) -> tuple[Diagnostic, str | None]:
 def _word(tables: Tables, place: Place) -> tuple[Diagnostic, str | None]:
     token, expected = place.token, place.expected
     keywords = _keywords(expected)
-    meant = _closest(token.text, keywords)
+    meant = suggest(token.text, keywords)
     if expected >= tables.starts["item"] - {BROKEN}:
         return _unknown(token, "no line starts with", meant, keywords), meant
     if meant is not None and token.text not in tables.keywords:
@@ -129,15 +130,6 @@ def _either(words: list[str]) -> str:
 
 def _keywords(expected: frozenset[str]) -> list[str]:
     return sorted(terminal for terminal in expected if terminal[0].isalpha())
-
-
-def _closest(text: str, expected: frozenset[str] | list[str]) -> str | None:
-    if not 2 <= len(text) <= _MAX_SHOWN:
-        return None
-    from difflib import get_close_matches  # slow to import, and only errors need it
-
-    candidates = [terminal for terminal in expected if terminal[0].isalpha() and len(terminal) > 1]
-    return next(iter(get_close_matches(text.lower(), sorted(candidates), 1, 0.65)), None)
 
 
 def _shown(text: str) -> str:

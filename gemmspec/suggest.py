@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+# No word of the language is nearly as long, and the time for one grows with its length.
+LONGEST = 40
+
 
 def suggest(word: str, options: Iterable[str]) -> str | None:
     """Return the option that `word` was surely meant to be; None where none, or more than one, is close enough.
 
     Close is a third of the letters: one edit in a word of 2 to 5, two in 6 to 8. Case alone always counts as close.
     """
+    if len(word) > LONGEST:
+        return None
     known = sorted(set(options))
     folded = [option for option in known if option.lower() == word.lower()]
     if len(folded) == 1:
@@ -26,6 +31,20 @@ def suggest(word: str, options: Iterable[str]) -> str | None:
         elif edits == shortest:
             best.append(option)
     return best[0] if len(best) == 1 else None
+
+
+def nearest(word: str, options: Iterable[str], most: int = 3) -> list[str]:
+    """Return the options that are like `word`, the most alike first: for a person to choose from."""
+    if len(word) > LONGEST:
+        return []
+    ranked = sorted((distance(word.lower(), option.lower()), option) for option in set(options))
+    return [option for edits, option in ranked if edits <= max(1, min(len(word), len(option)) // 3)][:most]
+
+
+def hint(word: str, options: Iterable[str]) -> str:
+    """Return `; did you mean A or B?`, to be put behind a message; "" where nothing is near."""
+    near = nearest(word, options)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def distance(a: str, b: str) -> int:
