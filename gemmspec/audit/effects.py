@@ -26,8 +26,9 @@ class _Address:
 
 _OWN = f"v[{RANK}]"
 _GROUP = "cta_group::"
-# Options of a load. A tensor map's promotion in L2 changes no result.
-_OPTIONS = {"mbar", "cta_group", "cta_mask", "tensormap_l2_promotion"}
+# Options of a load, and of a store. That a tensor map is prefetched, and what L2 fetches, changes no result.
+_OPTIONS = {"mbar", "cta_group", "cta_mask", "tensormap_l2_promotion", "prefetch_tensormap"}
+_STORE_OPTIONS = {"prefetch_tensormap"}
 _COMMIT = ("commit", "mbarrier::arrive::one", "shared::cluster")
 
 
@@ -215,7 +216,7 @@ class Effects:
                 bulk = tile.scope == "thread" and tile.dispatch in ("tma_auto", "tma_explicit")
                 if scopes == ("shared.dyn", "global") and bulk:
                     return self._load(to, source, tile.config)
-                if scopes == ("global", "shared.dyn") and bulk and not tile.config:
+                if scopes == ("global", "shared.dyn") and bulk and tile.config.keys() <= _STORE_OPTIONS:
                     return self._store(to, source)
                 if scopes == ("local", "tmem") and tile.scope == "warpgroup":
                     return self._read(to, source)

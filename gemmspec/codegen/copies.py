@@ -64,7 +64,7 @@ def store_issue(text: RoleText, issue: StoreIssue, block: Block, scope: Scope) -
         "Tx.copy_async",
         f"{kernel.d}[{span(m_st, 'BLK_M')}, {span(n_outer, width)}]",
         f"{kernel.d_smem}[{store_buffer(text, issue.buffer, scope)}:, {row}]",
-        f'dispatch="{kernel.dispatch}"',
+        "**tma",
     )
 
 

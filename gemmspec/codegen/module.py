@@ -102,15 +102,11 @@ def _used(constants: tuple[Constant, ...], text: str) -> Iterator[Constant]:
 
 def _tables(kernel: Kernel, text: str, function: Block) -> None:
     """Write the options and layouts that the kernel names."""
-    options = {"dispatch": f'"{kernel.dispatch}"'}
-    if kernel.spec.paired:
-        options["cta_group"] = "CTA_GROUP"
-    options["tensormap_l2_promotion"] = '"L2::128B"'
+    # The first warp asks for the tensor maps ahead of all else: the first load then need not wait for its own.
+    function.line(f'tma = {{"dispatch": "{kernel.dispatch}", "prefetch_tensormap": True}}')
     if uses(text, "load"):
-        function.line("load = {")
-        for name, value in options.items():
-            function.line(f'    "{name}": {value},')
-        function.line("}")
+        group = ', "cta_group": CTA_GROUP' if kernel.spec.paired else ""
+        function.line(f'load = {{**tma{group}, "tensormap_l2_promotion": "L2::128B"}}')
     if uses(text, "row_per_thread"):
         function.line("row_per_thread = TileLayout(S[(128, CHUNK_N) : (1 @ tid_in_wg, 1)])")
     if uses(text, "fragment"):

@@ -21,10 +21,8 @@ def hgemm_v7(M, N, K):
     STAGE_BYTES = (BLK_M + BLK_N) * BLK_K * 2
     TMEM_COLS = 512  # all there are
 
-    load = {
-        "dispatch": "tma_auto",
-        "tensormap_l2_promotion": "L2::128B",
-    }
+    tma = {"dispatch": "tma_auto", "prefetch_tensormap": True}
+    load = {**tma, "tensormap_l2_promotion": "L2::128B"}
     row_per_thread = TileLayout(S[(128, CHUNK_N) : (1 @ tid_in_wg, 1)])
 
     @T.prim_func
@@ -164,7 +162,7 @@ def hgemm_v7(M, N, K):
                     Tx.copy_async(
                         D[m_st : m_st + BLK_M, n_st : n_st + CHUNK_N],
                         Dsmem[:, :],
-                        dispatch="tma_auto",
+                        **tma,
                     )
                     T.ptx.cp.async_.bulk.commit_group()
                     T.ptx.cp.async_.bulk.wait_group.read(0)

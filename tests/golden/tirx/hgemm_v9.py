@@ -27,11 +27,8 @@ def hgemm_v9(M, N, K):
     STAGE_BYTES = CTA_GROUP * (CONSUMERS * BLK_M + BLK_N) * BLK_K * 2  # of both CTAs
     TMEM_COLS = 512  # all there are
 
-    load = {
-        "dispatch": "tma_auto",
-        "cta_group": CTA_GROUP,
-        "tensormap_l2_promotion": "L2::128B",
-    }
+    tma = {"dispatch": "tma_auto", "prefetch_tensormap": True}
+    load = {**tma, "cta_group": CTA_GROUP, "tensormap_l2_promotion": "L2::128B"}
     row_per_thread = TileLayout(S[(128, CHUNK_N) : (1 @ tid_in_wg, 1)])
 
     @T.prim_func
@@ -179,7 +176,7 @@ def hgemm_v9(M, N, K):
                         Tx.copy_async(
                             D[m_st : m_st + BLK_M, d_st : d_st + CHUNK_N],
                             Dsmem[wg_id, :, :],
-                            dispatch="tma_auto",
+                            **tma,
                         )
                         T.ptx.cp.async_.bulk.commit_group()
                         T.ptx.cp.async_.bulk.wait_group.read(0)

@@ -28,10 +28,8 @@ def hopper_n256_cluster_dynamic():
     A_STAGE = CONSUMERS * BLK_M * BLK_K * 2 // 16  # in 16 bytes
     B_STAGE = BLK_N * BLK_K * 2 // 16
 
-    load = {
-        "dispatch": "tma_explicit",
-        "tensormap_l2_promotion": "L2::128B",
-    }
+    tma = {"dispatch": "tma_explicit", "prefetch_tensormap": True}
+    load = {**tma, "tensormap_l2_promotion": "L2::128B"}
     # Rows and columns of a thread's registers, as wgmma leaves them.
     fragment = TileLayout(
         S[
@@ -164,7 +162,7 @@ def hopper_n256_cluster_dynamic():
                         Tx.copy_async(
                             D[m_st : m_st + BLK_M, d_st : d_st + CHUNK_N],
                             Dsmem[wg_id - 1, c % BUFS, :, :],
-                            dispatch="tma_explicit",
+                            **tma,
                         )
                         T.ptx.cp.async_.bulk.commit_group()
                 tiles.next_tile()
