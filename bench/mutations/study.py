@@ -1,11 +1,13 @@
-"""The mutation study: every mutant of every subject, judged by the engine and by the oracle.
+"""The mutation study: every mutant of every subject, judged by the engine and by the oracle, and simulated.
 
-    python bench/mutations/study.py [--out FILE] [--jobs N] [--sample FRACTION] [--subject NAME] [--sweep]
+    python bench/mutations/study.py [--simulate] [--sweep] [--out FILE] [--jobs N] [--sample FRACTION] [--subject NAME]
 
 Writes a Markdown report, and every judgement beside it (`.tsv`). The engine judges the mutant of the full spec, for
 every trip count at once; the oracle judges the same mutant of the scaled-down spec, interleaving by interleaving, for
 the trip counts of `trips`. The engine judges the scaled-down one too; where it tells the two apart, the oracle judges
-the full one. `--sweep` also looks for false alarms on the unchanged subjects.
+the full one. `--simulate` also runs the scaled-down mutant on numbers, under many schedules. `--sweep` also looks for
+false alarms on the unchanged subjects. Status 1: engine and oracle disagree, or simulation shows a fault where the
+engine finds none.
 """
 
 from __future__ import annotations
@@ -13,13 +15,11 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import statistics
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -29,6 +29,8 @@ sys.path[:0] = [str(HERE), str(ROOT / "tests"), str(ROOT)]
 from operators import mutants  # noqa: E402
 from oracle.explore import Verdict, explore, random_walks  # noqa: E402
 from oracle.fences import missing_fences  # noqa: E402
+from rows import AGREED, Row, operator_of, report  # noqa: E402
+from schedules import simulated  # noqa: E402
 from subjects import Subject, protocol_of, protocol_or_none, subjects  # noqa: E402
 from texts import text_mutants  # noqa: E402
 
@@ -40,43 +42,12 @@ STATES = 20_000
 WALKS = 30
 CHUNK = 12
 """Mutants of one task."""
+COUNTS = ("arrivals", "threads", "text arrivals")
+"""Operators whose mutants may need many tiles to show."""
 
 
-@dataclass(frozen=True)
-class Row:
-    """One mutant. `small`: of the scaled-down spec. `oracle_full`: asked only where the engine tells the two apart."""
-
-    subject: str
-    name: str
-    engine: str
-    engine_small: str
-    oracle_small: str
-    oracle_full: str
-    engine_seconds: float
-    oracle_seconds: float
-
-    @property
-    def operator(self) -> str:
-        words = self.name.replace(":", "").split()
-        return " ".join(words[: 1 + (words[0] == "text")])
-
-    @property
-    def verdict(self) -> str:
-        """Return the row's class in the table: the first pair of judgements that differ decides."""
-        pairs = [(self.engine_small, self.oracle_small)]
-        pairs.append((self.engine, self.oracle_full or self.oracle_small))
-        for said, found in pairs:
-            if said == "crash":
-                return "engine crashed"
-            if found != "unknown" and (said == "clean") != (found == "clean"):
-                return "only the engine" if found == "clean" else "only the oracle"
-        if "unknown" in (found for _, found in pairs):
-            return "unknown"
-        return "harmless by both" if self.engine == "clean" else "caught by both"
-
-
-AGREED = ("caught by both", "harmless by both")
-CLASSES = (*AGREED, "unknown", "only the oracle", "only the engine", "engine crashed")
+Task = tuple[str, tuple[str, ...], bool]
+"""A subject, some of its mutants, and whether to simulate them."""
 
 
 def engine(protocol: Protocol) -> str:
@@ -116,9 +87,8 @@ def oracle(protocol: Protocol) -> str:
     return "clean" if complete else "unknown"
 
 
-def timed(judge: object, protocol: Protocol) -> tuple[str, float]:
+def timed(judge: Callable[[Protocol], str], protocol: Protocol) -> tuple[str, float]:
     start = time.perf_counter()
-    assert callable(judge)
     said = judge(protocol)
     return said, time.perf_counter() - start
 
@@ -134,9 +104,9 @@ def variants(text: str, wanted: set[str] | None = None) -> dict[str, Protocol]:
     return found
 
 
-def judge_chunk(task: tuple[str, tuple[str, ...]]) -> list[Row]:
+def judge_chunk(task: Task) -> list[Row]:
     """Judge some mutants of one subject."""
-    name, names = task
+    name, names, simulate = task
     subject = next(s for s in subjects() if s.name == name)
     wanted = set(names)
     full, small = (variants(text, wanted) for text in (subject.full, subject.small))
@@ -147,16 +117,19 @@ def judge_chunk(task: tuple[str, tuple[str, ...]]) -> list[Row]:
         said_small = engine(reduced) if reduced is not full[n] else said
         found, spent = timed(oracle, reduced)
         differs = (said == "clean") != (said_small == "clean")
-        rows.append(Row(name, n, said, said_small, found, oracle(full[n]) if differs else "", seconds, spent))
+        in_full = oracle(full[n]) if differs else ""
+        miscounted = operator_of(n) in COUNTS
+        shown, ran = timed(lambda p, m=miscounted: simulated(p, m), reduced) if simulate else ("", 0.0)
+        rows.append(Row(name, n, said, said_small, found, in_full, shown, seconds, spent, ran))
     return rows
 
 
-def tasks(chosen: Iterable[Subject], sample: float) -> Iterator[tuple[str, tuple[str, ...]]]:
+def tasks(chosen: Iterable[Subject], sample: float, simulate: bool) -> Iterator[Task]:
     rng = random.Random(0)
     for subject in chosen:
         names = [n for n in variants(subject.full) if rng.random() < sample]
         for i in range(0, len(names), CHUNK):
-            yield subject.name, tuple(names[i : i + CHUNK])
+            yield subject.name, tuple(names[i : i + CHUNK]), simulate
 
 
 def sweep_one(name: str) -> tuple[str, int, list[str]]:
@@ -177,68 +150,25 @@ def sweep_one(name: str) -> tuple[str, int, list[str]]:
     return name, combinations, alarms
 
 
-def report(rows: list[Row], chosen: Iterable[Subject]) -> Iterator[str]:
-    """Yield the lines of the report."""
-    yield "# Mutation study"
-    yield ""
-    yield (
-        "Each mutant is judged by the engine (full spec, every trip count at once) and by the oracle (the same mutant "
-        f"of the scaled-down spec, every interleaving, up to {STATES} states for each trip count). Times are medians."
-    )
-    yield ""
-    yield "| subject | mutants | " + " | ".join(CLASSES) + " | engine ms | oracle ms | oracle runs on |"
-    yield "|---|" + "--:|" * (len(CLASSES) + 3) + "---|"
-    for subject in (*chosen, None):
-        mine = [r for r in rows if subject is None or r.subject == subject.name]
-        if mine:
-            yield _line(subject.name if subject else "all", mine, subject.scaled if subject else "")
-    yield ""
-    yield "| operator | mutants | " + " | ".join(CLASSES) + " |"
-    yield "|---|" + "--:|" * (len(CLASSES) + 1)
-    for operator in sorted({r.operator for r in rows}):
-        mine = [r for r in rows if r.operator == operator]
-        count = Counter(r.verdict for r in mine)
-        yield f"| {operator} | {len(mine)} | " + " | ".join(str(count[c]) for c in CLASSES) + " |"
-    for title in CLASSES[2:]:
-        mine = [r for r in rows if r.verdict == title]
-        if mine:
-            yield ""
-            yield f"## {title[0].upper()}{title[1:]}"
-            yield ""
-            yield from map(_item, mine)
-
-
-def _item(r: Row) -> str:
-    scaled = "" if r.engine_small == r.engine else f", scaled down: {r.engine_small}"
-    full = f", in full: {r.oracle_full}" if r.oracle_full else ""
-    return f"- {r.subject}: {r.name}. Engine: {r.engine}{scaled}. Oracle: {r.oracle_small}{full}."
-
-
-def _line(name: str, rows: list[Row], scaled: str) -> str:
-    count = Counter(r.verdict for r in rows)
-    times = (statistics.median(r.engine_seconds for r in rows), statistics.median(r.oracle_seconds for r in rows))
-    numbers = " | ".join(str(count[c]) for c in CLASSES)
-    return f"| {name} | {len(rows)} | {numbers} | " + " | ".join(f"{1000 * t:.1f}" for t in times) + f" | {scaled} |"
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=HERE / "results.md")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--sample", type=float, default=1.0, help="fraction of the mutants")
     parser.add_argument("--subject", help="only subjects whose name contains this")
+    parser.add_argument("--simulate", action="store_true", help="also run every mutant on numbers")
     parser.add_argument("--sweep", action="store_true", help="also judge the unchanged subjects over many sizes")
     args = parser.parse_args()
     chosen = [s for s in subjects() if not args.subject or args.subject in s.name]
     rows: list[Row] = []
     start = time.perf_counter()
     with ProcessPoolExecutor(args.jobs) as pool, args.out.with_suffix(".tsv").open("w") as log:
-        for done in pool.map(judge_chunk, list(tasks(chosen, args.sample))):
+        for done in pool.map(judge_chunk, list(tasks(chosen, args.sample, args.simulate))):
             rows += done
             log.writelines("\t".join(map(str, astuple(r))) + "\n" for r in done)
             if len(rows) // 250 > (len(rows) - len(done)) // 250:
                 print(f"{len(rows)} mutants, {time.perf_counter() - start:.0f} s", file=sys.stderr)
-        lines = [*report(rows, chosen)]
+        lines = [*report(rows, chosen, STATES)]
         if args.sweep:
             swept = list(pool.map(sweep_one, [s.name for s in chosen]))
             alarms = [a for _, _, found in swept for a in found]
@@ -251,7 +181,7 @@ def main() -> int:
             ]
             lines += ["", *(f"- {a}" for a in alarms)]
     args.out.write_text("\n".join(lines).rstrip() + "\n")
-    return int(any(r.verdict not in (*AGREED, "unknown") for r in rows))
+    return int(any(r.refuted or r.verdict not in (*AGREED, "unknown") for r in rows))
 
 
 if __name__ == "__main__":

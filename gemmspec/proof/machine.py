@@ -246,12 +246,12 @@ class Machine:
 
     def _commit(self, agent: Agent, step: Step, commit: Commit) -> None:
         # PTX ISA, tcgen05.commit: tracks every earlier multiply of this thread, and implies before_thread_sync.
-        stream, clock = agent.mma_stream, agent.clock
-        if stream >= 0:
+        clock, entry = agent.clock, Entry(agent.index, agent.epoch, agent, step, agent.tile)
+        if agent.mma_stream >= 0:
+            entry = Entry(agent.commit_stream, agent.commits, agent, step, agent.tile)
             agent.commits += 1
-            clock = raised(raised(clock, stream, agent.mmas), agent.commit_stream, agent.commits)
+            clock = raised(raised(clock, agent.mma_stream, agent.mmas), agent.commit_stream, agent.commits)
         agent.version += 1
-        entry = Entry(stream if stream >= 0 else agent.index, agent.mmas, agent, step, agent.tile)
         slot = agent.slot(commit.slot)
         for cta in self._inside(agent, step, commit.barrier, commit.targets):
             self._arrive_at(self._cell(commit.barrier, cta, slot), 1, entry, clock)
@@ -293,7 +293,8 @@ class Machine:
         if not cell.observed or seen(clock, cell.stream) >= cell.completed:
             return
         for entry in cell.before:
-            own = entry.agent is agent and entry.stream in (agent.index, agent.mma_stream)
+            # Commits of one thread arrive in the order of issue; an arrival of the thread itself may overtake them.
+            own = entry.agent is agent and (entry.stream == agent.index or isinstance(step.action, Commit))
             if not own and seen(clock, entry.stream) <= entry.turn:
                 self.faults.add(Kind.MIXED_ARRIVALS, agent, step, entry, cell.place, "")
                 return

@@ -12,6 +12,7 @@ import numpy as np
 
 from gemmspec.protocol.program import AccRead, Commit, Load, Mma, StoreIssue
 from gemmspec.protocol.tile import b_row_of, column_of, row_of
+from gemmspec.simulate.barriers import ProtocolFault
 from gemmspec.simulate.machine import Cta, Lane, Machine
 from gemmspec.simulate.memory import NAN, Slots, Stages, empty
 from gemmspec.simulate.outcome import Place
@@ -50,7 +51,7 @@ def load(warp: Warp, statement: Load) -> None:
     slot, barrier_slot = warp.at(statement.slot), warp.at(statement.barrier_slot)
     place = warp.place(statement.span)
     for target in statement.writes.of(rank):
-        cta = machine.ctas[target]
+        cta = machine.cta(target)
         cta.alive()
         stages = cta.a if statement.operand is Operand.A else cta.b
         stages.check(slot, statement.count)
@@ -74,11 +75,16 @@ def _land(
     barrier_slot: int,
     size: int,
 ) -> None:
+    signals = statement.signals.of(cta.rank)
+    if len(signals) > 1:
+        # PTX ISA, cp.async.bulk.tensor: the instruction has one mbarrier operand for what it writes to a CTA.
+        raise ProtocolFault("impossible", f"what a load lands in CTA {cta.rank} counts on {len(signals)} barriers")
+
     def end() -> None:
         cta.alive()
         stages.land(row, values)
-        for signalled in statement.signals.of(cta.rank):
-            machine.ctas[signalled].barrier(statement.barrier, barrier_slot).complete(size)
+        for signalled in signals:
+            machine.cta(signalled).barrier(statement.barrier, barrier_slot).complete(size)
 
     machine.lane("load", cta).push(end, place)
 
@@ -178,7 +184,7 @@ def commit(warp: Warp, statement: Commit) -> None:
     targets = list(statement.targets.of(warp.cta.rank))
 
     def deliver(target: int) -> None:
-        machine.ctas[target].barrier(statement.barrier, slot).arrive(1)
+        machine.cta(target).barrier(statement.barrier, slot).arrive(1)
 
     def end() -> None:
         while targets:
@@ -212,7 +218,6 @@ def read(warp: Warp, statement: AccRead) -> None:
             registers[:, : source.shape[1]] = source
             if machine.first_hazard is None and np.isnan(source).any():
                 machine.hazard(f"it reads accumulator {slot}, which holds no data", place, other)
-            source.fill(NAN)
         else:
             machine.hazard(f"accumulator {slot} changes while it is read", place, acc.by[slot])
         warp.reading -= 1

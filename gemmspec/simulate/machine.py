@@ -80,16 +80,16 @@ class Cta:
 
     def barrier(self, name: str, slot: int) -> Mbarrier:
         """Return an mbarrier, on the way to act on it."""
-        self.alive()
+        self.alive(f"`{name}`")
         slots = self.barriers[name]
         if not 0 <= slot < len(slots):
             raise ProtocolFault("range", f"slot {slot} of `{name}` is used; it has {len(slots)}")
         return slots[slot]
 
-    def alive(self) -> None:
-        """Fail if all threads have exited, and shared memory may be another's."""
+    def alive(self, what: str = "memory") -> None:
+        """Fail if all threads have exited, and shared memory may be another's. `what`: what is about to be touched."""
         if not self.live:
-            raise ProtocolFault("exited", f"CTA {self.rank} is touched after it has exited")
+            raise ProtocolFault("exited", f"{what} of CTA {self.rank} is touched after it has exited")
 
     def exit(self) -> None:
         """One warp is through. After the last, memories hold nothing."""
@@ -127,6 +127,12 @@ class Machine:
     def tile(self, index: int) -> Tile:
         """Return the cluster's tile of that number; where there is none, one outside of D."""
         return self.tiles[index] if 0 <= index < len(self.tiles) else self.beyond
+
+    def cta(self, rank: int) -> Cta:
+        """Return the CTA of a rank that a mask names; fail if the cluster has none of that rank."""
+        if rank >= len(self.ctas):
+            raise ProtocolFault("range", f"CTA {rank} is named; the cluster has {len(self.ctas)}")
+        return self.ctas[rank]
 
     def pair(self, rank: int) -> list[Cta]:
         """Return the CTAs that run an MMA together with that one, by rank."""

@@ -1,7 +1,8 @@
 """The memories of one CTA, and the poison in them.
 
 Every buffer starts as NaN. It is NaN again from the moment that its content is dead (its last reader is done) or
-about to change (a load is issued), until a new content is complete. A reader that needs its source over a span of
+about to change (a load is issued), until a new content is complete; an accumulator may be read again, and so keeps
+its sum until another takes its place. A reader that needs its source over a span of
 time, as every asynchronous operation does, notes the slot's version at the start; if that has changed at the end,
 it has read NaN.
 """
@@ -64,6 +65,8 @@ class Stages(Slots):
 
     def begin(self, row: int, rows: int, by: Place) -> None:
         """A load is issued: its rows hold nothing from now on."""
+        if row + rows > len(self.data):
+            raise ProtocolFault("range", f"a load goes {row + rows - len(self.data)} rows beyond buffer {self.name}")
         self.data[row : row + rows] = NAN
         for slot in self.touched(row, rows):
             self.version[slot] += 1

@@ -62,7 +62,8 @@ class Fault:
     kind: `hazard` (a buffer that does not hold, all the time that it is read, what should be read: the result is
     NaN from there on; the first of each cluster is kept), or what stops the cluster: `hang`, `over-arrival`, `bytes`
     (more pending than an mbarrier counts), `uninitialised` (a barrier before its initialisation is visible),
-    `exited` (shared memory of a CTA that is gone), `range` (a slot that is not there).
+    `exited` (shared memory of a CTA that is gone), `range` (a slot or CTA that is not there),
+    `impossible` (what no instruction does).
     """
 
     kind: str

@@ -309,11 +309,11 @@ class Warp(Entity):
     def _arrive(self, action: Arrive) -> None:
         threads = action.threads
         if not self.solo:
-            threads = threads // WARPS_OF_WARPGROUP if threads > 1 else int(self.number == 0)
+            threads = threads // WARPS_OF_WARPGROUP + (self.number < threads % WARPS_OF_WARPGROUP)
         if threads:
             slot = self.at(action.slot)
             for target in action.targets.of(self.cta.rank):
-                self.machine.ctas[target].barrier(action.barrier, slot).arrive(threads)
+                self.machine.cta(target).barrier(action.barrier, slot).arrive(threads)
 
     def _retire(self, pending: int) -> bool:
         while len(self.unretired) > pending and self.unretired[0].done:
