@@ -47,7 +47,7 @@ def load(artifact: Built | str | os.PathLike[str], *, overlap: bool = True) -> K
     if artifact.cubin is None or manifest is None:
         why = f": {artifact.note}" if artifact.note else ""
         raise LoadProblem(f"`{artifact.name}` was built without a cubin{why}")
-    read = manifest_of(manifest.model_dump(mode="json"), f"the manifest of `{artifact.name}`")
+    read = manifest_of(manifest.data, f"the manifest of `{artifact.name}`")
     return Kernel(read, artifact.cubin, overlap=overlap)
 
 

@@ -55,7 +55,7 @@ class Artifact:
         if self.cubin is not None:
             found[f"{self.name}.cubin"] = self.cubin
         if self.manifest is not None:
-            found[f"{self.name}.json"] = self.manifest.model_dump_json(indent=2) + "\n"
+            found[f"{self.name}.json"] = self.manifest.text
         return found
 
     def stamped(self, words: str) -> Artifact:
@@ -87,7 +87,8 @@ def build(protocol: Protocol, spec_text: str, emit: Collection[Emit] = tuple(Emi
             raise NotAsProved(_differences(name, [str(d) for d in differences]))
         if not {Emit.CUDA, Emit.CUBIN} & set(emit):
             return Artifact(name, module.source)
-        low = lowered(function, name, spec.target.name, path)
+        with light_frames():  # the lowering of copies and multiplies parses helpers, too
+            low = lowered(function, name, spec.target.name, path)
     launch = launch_of(low.host, module.tensors)
     cubin: Cubin | None = None
     if Emit.CUBIN in emit:

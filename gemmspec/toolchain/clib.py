@@ -59,7 +59,7 @@ _WIDE = {
 def write_c(manifest: made.Manifest | Manifest, cubin: bytes) -> dict[str, str]:
     """Return NAME.c, NAME.h and NAME_example.c. Raises `BuildProblem` where the name is one that C keeps."""
     if isinstance(manifest, made.Manifest):
-        manifest = manifest_of(manifest.model_dump(mode="json"), f"the manifest of `{manifest.name}`")
+        manifest = manifest_of(manifest.data, f"the manifest of `{manifest.name}`")
     name = manifest.name
     if name in _TAKEN or name.startswith("_") or not re.fullmatch("[A-Za-z0-9_]+", name):
         raise BuildProblem(f"`{name}` cannot be the name of a function in C: give the kernel another")

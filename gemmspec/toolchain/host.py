@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 
 from gemmspec.toolchain.manifest import Launch, Number, Scalar, TensorMap
 
-_DIMS = "xyz"
-
 
 def launch_of(script: str, tensors: Sequence[str]) -> Launch:
     """Return the launch of the one kernel in a host script. `tensors`: what the script calls them."""
@@ -56,16 +54,19 @@ class _Reader(ast.NodeVisitor):
         lengths = (rank, rank - 1, rank, rank)
         starts = [sum(lengths[:i]) for i in range(4)]
         dims, strides, box, steps = (tuple(values[s : s + n]) for s, n in zip(starts, lengths, strict=True))
-        return TensorMap.model_validate({
-            "tensor": self._tensor(ast.unparse(data).removesuffix(".data")),
-            "byte_offset": self._number(offset),
-            "dtype": options["descriptor_dtype"],
-            "dims": dims,
-            "strides": strides,
-            "box": box,
-            "element_strides": steps,
-            **{name: options[name] for name in ("interleave", "swizzle", "l2_promotion", "oob_fill")},
-        })  # fmt: skip
+        return TensorMap(
+            tensor=self._tensor(ast.unparse(data).removesuffix(".data")),
+            byte_offset=_fixed(self._number(offset)),
+            dtype=str(options["descriptor_dtype"]),
+            dims=dims,
+            strides=strides,
+            box=tuple(map(_fixed, box)),
+            element_strides=tuple(map(_fixed, steps)),
+            interleave=_fixed(options["interleave"]),
+            swizzle=_fixed(options["swizzle"]),
+            l2_promotion=_fixed(options["l2_promotion"]),
+            oob_fill=_fixed(options["oob_fill"]),
+        )
 
     def _tensor(self, view: str) -> str:
         """Return the tensor that a view is of: views are numbered, `A_1`."""
@@ -76,17 +77,20 @@ class _Reader(ast.NodeVisitor):
         name, *rest = call.args
         arguments, values = rest[: len(rest) - len(tags)], rest[len(rest) - len(tags) :]
         given = dict(zip(tags, map(self._number, values), strict=True))
-        return Launch.model_validate({
-            "kernel": ast.literal_eval(name),
-            "grid": _triple(given, "blockIdx"),
-            "block": _triple(given, "threadIdx"),
-            "cluster": _triple(given, "clusterCtaIdx"),
-            "shared_bytes": given.get("tirx.use_dyn_shared_memory", 0),
-            "arguments": [self._argument(a) for a in arguments],
-        })  # fmt: skip
+        bx, by, bz = _triple(given, "threadIdx")
+        cx, cy, cz = _triple(given, "clusterCtaIdx")
+        return Launch(
+            kernel=str(ast.literal_eval(name)),
+            grid=_triple(given, "blockIdx"),
+            block=(_fixed(bx), _fixed(by), _fixed(bz)),
+            cluster=(_fixed(cx), _fixed(cy), _fixed(cz)),
+            shared_bytes=_fixed(given.get("tirx.use_dyn_shared_memory", 0)),
+            programmatic=True,  # as every generated kernel does
+            arguments=tuple(self._argument(a) for a in arguments),
+        )
 
     def _argument(self, node: ast.expr) -> TensorMap | Scalar:
-        return self.maps.get(ast.unparse(node)) or Scalar(value=self._number(node))
+        return self.maps.get(ast.unparse(node)) or Scalar(self._number(node))
 
     def _number(self, node: ast.expr) -> Number:
         """Return a number, or an expression in which only sizes are left."""
@@ -117,5 +121,12 @@ def _options(call: ast.Call) -> dict[str, object]:
     return {k.arg: ast.literal_eval(k.value) for k in call.keywords if k.arg and k.arg != "ret_ty"}
 
 
-def _triple(given: dict[str, Number], prefix: str) -> Sequence[Number]:
-    return [given.get(f"{prefix}.{d}", 1) for d in _DIMS]
+def _triple(given: dict[str, Number], prefix: str) -> tuple[Number, Number, Number]:
+    x, y, z = (given.get(f"{prefix}.{d}", 1) for d in "xyz")
+    return x, y, z
+
+
+def _fixed(value: object) -> int:
+    """Return what is a number whatever the sizes are."""
+    assert isinstance(value, int), f"a number, not {value!r}"
+    return value

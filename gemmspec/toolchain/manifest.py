@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-
-from pydantic import BaseModel, ConfigDict, Field
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
 
 Number = int | str
 """A number, or an expression over the names of the sizes that are known at run time only: `K * 2`."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Tensor(_Part):
+@dataclass(frozen=True, slots=True)
+class Tensor:
     """A matrix that the caller passes: row-major, dense, on the device."""
 
     name: str
@@ -23,14 +20,15 @@ class Tensor(_Part):
     dtype: str
 
 
-class TensorMap(_Part):
+@dataclass(frozen=True, slots=True)
+class TensorMap:
     """A kernel argument: a CUtensorMap, made by cuTensorMapEncodeTiled from these values.
 
     Dimensions from the innermost; `strides` in bytes, one less than dimensions; the enumerations as numbers of the
     CUDA driver API.
     """
 
-    kind: Literal["tensormap"] = "tensormap"
+    kind: Literal["tensormap"] = field(default="tensormap", init=False)
     tensor: str
     byte_offset: int
     dtype: str
@@ -44,17 +42,16 @@ class TensorMap(_Part):
     oob_fill: int
 
 
-class Scalar(_Part):
+@dataclass(frozen=True, slots=True)
+class Scalar:
     """A kernel argument: a 32-bit integer."""
 
-    kind: Literal["int32"] = "int32"
+    kind: Literal["int32"] = field(default="int32", init=False)
     value: Number
 
 
-Argument = Annotated[TensorMap | Scalar, Field(discriminator="kind")]
-
-
-class Launch(_Part):
+@dataclass(frozen=True, slots=True)
+class Launch:
     """Grid and block in the units of CUDA; `shared_bytes` is dynamic.
 
     `programmatic`: the kernel may start before those before it in its stream are done, since it waits for them itself
@@ -66,11 +63,12 @@ class Launch(_Part):
     block: tuple[int, int, int]
     cluster: tuple[int, int, int]
     shared_bytes: int
-    programmatic: bool = True
-    arguments: tuple[Argument, ...]
+    programmatic: bool
+    arguments: tuple[TensorMap | Scalar, ...]
 
 
-class Tile(_Part):
+@dataclass(frozen=True, slots=True)
+class Tile:
     """What a cluster computes at a time: `m` x `n` elements of D, `k` of the depth a stage.
 
     `a_rows`, `b_rows`: rows of A and of B, `k` elements each, that every CTA of it loads for a stage.
@@ -83,7 +81,8 @@ class Tile(_Part):
     b_rows: int
 
 
-class Assembled(_Part):
+@dataclass(frozen=True, slots=True)
+class Assembled:
     """What the assembler said. Bytes of a thread."""
 
     tool: str
@@ -93,10 +92,11 @@ class Assembled(_Part):
     spill_load_bytes: int
 
 
-class Manifest(_Part):
+@dataclass(frozen=True, slots=True)
+class Manifest:
     """`sizes`: the number of each, or None where it is known at run time only. `spec_sha256`: of the spec's text."""
 
-    format: Literal[1] = 1
+    format: Literal[1] = field(default=1, init=False)
     name: str
     target: str
     gemmspec: str
@@ -107,3 +107,13 @@ class Manifest(_Part):
     launch: Launch
     tile: Tile | None = None
     assembled: Assembled | None = None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the file holds, as `json.load` gives it, less that tuples stand for lists."""
+        return asdict(self)
+
+    @property
+    def text(self) -> str:
+        """The file."""
+        return json.dumps(self.data, indent=2, ensure_ascii=False) + "\n"
