@@ -235,7 +235,14 @@ def test_what_is_used_last_stays() -> None:
 
 
 @needs_cc
-@pytest.mark.parametrize("script", ["check.py --largest 128 --repeats 10", "race.py --shapes 8 --rounds 2"])
+@pytest.mark.parametrize(
+    "script",
+    [
+        "check.py --largest 128 --repeats 10",
+        "race.py --shapes 8 --rounds 2",
+        "tune.py --shapes 8,16,24,32 --rounds 2 --patience 200",
+    ],
+)
 def test_the_scripts_for_the_device_run(stub: dict[str, str], tmp_path: Path, script: str) -> None:
     pytest.importorskip("torch")
     pytest.importorskip("cuda.bindings.driver", exc_type=ImportError)

@@ -25,6 +25,7 @@ COMMANDS = {
     "compile": "gemmspec.cli.compile",
     "simulate": "gemmspec.cli.simulate",
     "bench": "gemmspec.cli.bench",
+    "tune": "gemmspec.cli.tune",
     "sweep": "gemmspec.cli.sweep",
     "graph": "gemmspec.cli.graph",
     "new": "gemmspec.cli.new",

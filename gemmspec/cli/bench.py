@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gemmspec.cli.options import color_option, read_specs, size_option, specs_argument
+from gemmspec.cli.options import color_option, read_specs, shape_option, size_option, specs_argument
 from gemmspec.cli.output import complain, say, wants_colour
 
 if TYPE_CHECKING:
@@ -21,28 +20,10 @@ if TYPE_CHECKING:
 _DEFAULT = (4096, 4096, 4096)
 
 
-def _shapes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[Shape, ...]:
-    shapes: list[Shape] = []
-    for text in values:
-        match = re.fullmatch(r"([1-9]\d{0,8})x([1-9]\d{0,8})x([1-9]\d{0,8})", text)
-        if match is None:
-            raise click.BadParameter(f"`{text}` is not of the form 4096x4096x4096 (M x N x K)", ctx, param)
-        m, n, k = map(int, match.groups())
-        shapes.append((m, n, k))
-    return tuple(dict.fromkeys(shapes))
-
-
 @click.command("bench")
 @specs_argument
 @size_option
-@click.option(
-    "--shape",
-    "shapes",
-    multiple=True,
-    metavar="MxNxK",
-    callback=_shapes,
-    help="Measure this shape, and others given so.",
-)
+@shape_option
 @click.option("--rounds", type=click.IntRange(2), default=31, show_default=True, help="Pairs of times with cuBLAS.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option(

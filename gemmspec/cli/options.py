@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -36,6 +37,19 @@ def size_option(function: F) -> F:
         metavar="NAME=NUMBER",
         callback=_sizes,
         help="Take this size of M, N or K in place of the spec's. May be given several times.",
+    )
+    return option(function)
+
+
+def shape_option(function: F) -> F:
+    """Add `--shape 4096x4096x4096`, which gives a tuple of shapes, each once."""
+    option = click.option(
+        "--shape",
+        "shapes",
+        multiple=True,
+        metavar="MxNxK",
+        callback=_shapes,
+        help="Measure this shape, and others given so.",
     )
     return option(function)
 
@@ -107,6 +121,17 @@ def _sizes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
             raise click.BadParameter(f"{name} is given twice", ctx, param)
         sizes[name] = int(digits)
     return sizes
+
+
+def _shapes(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[tuple[int, int, int], ...]:
+    shapes: list[tuple[int, int, int]] = []
+    for text in values:
+        match = re.fullmatch(r"([1-9]\d{0,8})x([1-9]\d{0,8})x([1-9]\d{0,8})", text)
+        if match is None:
+            raise click.BadParameter(f"`{text}` is not of the form 4096x4096x4096 (M x N x K)", ctx, param)
+        m, n, k = map(int, match.groups())
+        shapes.append((m, n, k))
+    return tuple(dict.fromkeys(shapes))
 
 
 def _target(ctx: click.Context, param: click.Parameter, value: str | None) -> Target | None:

@@ -6,20 +6,30 @@
     step()                            # then this is all that a launch costs
     compiled = torch.compile(lambda A, B: kernel.ops.matmul(A, B).relu())
 
+    matmul = gemmspec.runtime.select("build", "tune.sqlite")
+    matmul(A, B, D)                   # the best of the kernels in build/ for this shape
+
 Imports nothing else of gemmspec: the folder `gemmspec/runtime`, Python and cuda-bindings are enough where kernels run.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Protocol
 
+from gemmspec.runtime.choice import Card, Choice
 from gemmspec.runtime.kernel import Bound, Kernel
 from gemmspec.runtime.manifest import Manifest, manifest_of, read_manifest
-from gemmspec.runtime.problem import ArgumentProblem, DriverProblem, LoadProblem
+from gemmspec.runtime.problem import ArgumentProblem, DriverProblem, LoadProblem, TableProblem
+from gemmspec.runtime.selection import Selection
+from gemmspec.runtime.table import read_table
 
-__all__ = ["ArgumentProblem", "Bound", "DriverProblem", "Kernel", "LoadProblem", "Manifest", "load"]
+__all__ = [
+    "ArgumentProblem", "Bound", "Card", "Choice", "DriverProblem", "Kernel", "LoadProblem", "Manifest", "Selection",
+    "TableProblem", "load", "select",
+]  # fmt: skip
 
 
 class Built(Protocol):
@@ -49,6 +59,38 @@ def load(artifact: Built | str | os.PathLike[str], *, overlap: bool = True) -> K
         raise LoadProblem(f"`{artifact.name}` was built without a cubin{why}")
     read = manifest_of(manifest.data, f"the manifest of `{artifact.name}`")
     return Kernel(read, artifact.cubin, overlap=overlap)
+
+
+def select(
+    kernels: Built | Kernel | str | os.PathLike[str] | Iterable[Built | Kernel | str | os.PathLike[str]],
+    table: str | os.PathLike[str] | None = None,
+    *,
+    card: Card | None = None,
+) -> Selection:
+    """Return kernels that are called as one: the best of them for the shape of each call.
+
+    kernels: folders of NAME.json and NAME.cubin, or what `load` takes, one or several. table: what `gemmspec tune`
+    wrote, SQLite or its export; without one, a model decides. card: choose as on this card, whatever device is at hand.
+    Needs no GPU yet. Raises `LoadProblem` and `TableProblem`.
+    """
+    several = kernels if isinstance(kernels, Iterable) and not isinstance(kernels, str) else [kernels]
+    found: dict[str, Kernel] = {}
+    for item in several:
+        for kernel in _kernels(item):
+            found.setdefault(kernel.content, kernel)
+    rows = read_table(Path(table)) if table is not None else []
+    return Selection(list(found.values()), rows, card_of=None if card is None else lambda device: card)
+
+
+def _kernels(item: Built | Kernel | str | os.PathLike[str]) -> list[Kernel]:
+    if isinstance(item, Kernel):
+        return [item]
+    if isinstance(item, (str, os.PathLike)) and Path(item).is_dir():
+        there = sorted(path for path in Path(item).glob("*.json") if path.with_suffix(".cubin").is_file())
+        if not there:
+            raise LoadProblem(f"there is no kernel in the folder {item}")
+        return [load(path) for path in there]
+    return [load(item)]
 
 
 def _from_files(path: Path, overlap: bool) -> Kernel:

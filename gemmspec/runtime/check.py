@@ -28,6 +28,23 @@ def sizes_of(manifest: Manifest, views: Sequence[View]) -> dict[str, int]:
     return sizes
 
 
+def misfit(manifest: Manifest, shape: tuple[int, int, int]) -> str:
+    """Return why a kernel takes no matrices of these M, N and K, wherever they lie; nothing if it does."""
+    sizes = dict(zip(manifest.sizes, shape, strict=True))
+    for (name, fixed), size in zip(manifest.sizes.items(), shape, strict=True):
+        if fixed is not None and fixed != size:
+            return f"{name} is fixed at {fixed}"
+        if size > _LARGEST:
+            return f"{name} = {size}, and a kernel takes up to {_LARGEST}"
+    for argument in manifest.arguments:
+        if isinstance(argument, TensorMap):
+            for bytes_ in (value(stride, sizes) for stride in argument.strides):
+                if bytes_ % _ALIGNMENT:
+                    tensor = manifest.tensors[argument.tensor].name
+                    return f"a row of `{tensor}` is {bytes_} bytes, and must be a multiple of {_ALIGNMENT}"
+    return ""
+
+
 def _check_type(manifest: Manifest, tensor: Tensor, view: View) -> None:
     kernel = f"kernel `{manifest.name}`"
     if view.dtype != tensor.dtype:

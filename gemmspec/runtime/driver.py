@@ -49,6 +49,13 @@ def capability(device: int) -> tuple[int, int]:
     return major, minor
 
 
+def multiprocessors(device: int) -> int:
+    """Return how many multiprocessors a device has."""
+    cuda = _driver()
+    which = cuda.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+    return int(_done("cuDeviceGetAttribute", cuda.cuDeviceGetAttribute(which, device)))
+
+
 class Function:
     """A kernel in the primary context of one device, which it loads."""
 

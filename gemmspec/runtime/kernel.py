@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import threading
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from gemmspec.runtime.check import sizes_of
 from gemmspec.runtime.manifest import Manifest, TensorMap
 from gemmspec.runtime.problem import ArgumentProblem, LoadProblem
 from gemmspec.runtime.recent import Recent
-from gemmspec.runtime.view import View, is_tensor, view_of
+from gemmspec.runtime.view import View, is_tensor, torch_type, view_of
 
 if TYPE_CHECKING:
     from gemmspec.runtime.operator import Operators
@@ -50,6 +51,11 @@ class Kernel:
     def cubin(self) -> bytes:
         """The machine code."""
         return self._cubin
+
+    @cached_property
+    def content(self) -> str:
+        """A hash of the machine code and of its launch: what times that were measured hold for."""
+        return hashlib.sha256(self._cubin + self.manifest.text.encode()).hexdigest()
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{n} {'dynamic' if s is None else f'= {s}'}" for n, s in self.manifest.sizes.items())
@@ -95,16 +101,14 @@ class Kernel:
     @property
     def torch_dtype(self) -> Any:
         """The type of D as torch has it."""
-        import torch
-
-        return {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[self.manifest.tensors[2].dtype]
+        return torch_type(self.manifest.tensors[2].dtype)
 
     @cached_property
     def ops(self) -> Operators:
         """The kernel as operators of torch, for `torch.compile`: `ops.matmul(A, B)` and `ops.matmul_into(A, B, D)`."""
         from gemmspec.runtime.operator import Operators
 
-        return Operators.of(self)
+        return Operators.of(self.name, self.content, self, lambda operand: self.torch_dtype)
 
     def function(self, device: int) -> driver.Function:
         """Return the kernel loaded onto a device. Raises `LoadProblem` where it is not built for that one."""
@@ -121,9 +125,7 @@ class Kernel:
 
     def _check_device(self, device: int) -> None:
         has, needs = driver.capability(device), self.manifest.capability
-        # The `a` of sm_90a: for that capability alone.
-        fits = has == needs if self.manifest.target.endswith("a") else has >= needs
-        if not fits:
+        if not self.manifest.runs_on(has):
             raise LoadProblem(
                 f"kernel `{self.name}` is built for {self.manifest.target} (compute capability {needs[0]}.{needs[1]}), "
                 f"and device {device}, {driver.device_name(device)}, is of {has[0]}.{has[1]}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from gemmspec.runtime.arithmetic import Number, names_of, parse
+from gemmspec.runtime.arithmetic import Number, c_text, names_of, parse
 from gemmspec.runtime.problem import LoadProblem
 
 T = TypeVar("T")
@@ -90,6 +90,32 @@ class Manifest:
         """The compute capability that the kernel runs on: `sm_90a` is (9, 0)."""
         digits = "".join(c for c in self.target if c.isdigit())
         return int(digits[:-1]), int(digits[-1])
+
+    @property
+    def types(self) -> str:
+        """The types of A, B and D: `f16 f16 f16`."""
+        return " ".join(tensor.dtype for tensor in self.tensors)
+
+    def runs_on(self, capability: tuple[int, int]) -> bool:
+        """Whether the kernel is built for devices of a compute capability."""
+        # The `a` of sm_90a: for that capability alone.
+        return capability == self.capability if self.target.endswith("a") else capability >= self.capability
+
+    @property
+    def text(self) -> str:
+        """All that a launch depends on, as text: the same for the same launch."""
+        names = {name: name for name in self.sizes}
+
+        def part(argument: TensorMap | Number) -> str:
+            if not isinstance(argument, TensorMap):
+                return c_text(argument, names)
+            fields = (getattr(argument, field) for field in TensorMap.__slots__ if field not in ("dims", "strides"))
+            numbers = (c_text(number, names) for number in (*argument.dims, *argument.strides))
+            return f"({', '.join(map(str, fields))}; {', '.join(numbers)})"
+
+        arguments = [part(argument) for argument in (*self.grid, *self.arguments)]
+        launch = (self.kernel, self.block, self.cluster, self.shared_bytes, self.programmatic)
+        return repr((self.target, dict(self.sizes), self.types, launch, arguments))
 
 
 def read_manifest(path: Path) -> Manifest:

@@ -212,7 +212,7 @@ def _time(graph: Any) -> float:
 
 def _timing(shape: Shape, mine: list[float], cublas: list[float]) -> Timing:
     ratios = [theirs / own for theirs, own in zip(cublas, mine, strict=True)]
-    low, middle, high = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else ratios * 3
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
     ms = statistics.median(mine)
     m, n, k = shape
     return Timing(ms=ms, tflops=2e-9 * m * n * k / ms, ratio=middle, spread=(low, high))

@@ -1,15 +1,11 @@
-"""A kernel as operators of torch: `torch.compile` keeps them in its graph, whole."""
+"""A kernel, or a selection of kernels, as operators of torch: `torch.compile` keeps them in its graph, whole."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from gemmspec.runtime.kernel import Kernel
+from typing import Any
 
 _registered: dict[str, Operators] = {}
 
@@ -22,26 +18,28 @@ class Operators:
     matmul_into: Callable[[Any, Any, Any], None]
 
     @staticmethod
-    def of(kernel: Kernel) -> Operators:
-        """Register a kernel with torch. The same machine code is registered once a process."""
-        code = hashlib.sha256(kernel.cubin + repr(kernel.manifest.sizes).encode()).hexdigest()[:12]
-        name = f"gemmspec::{re.sub('[^A-Za-z0-9_]', '_', kernel.name)}_{code}"
-        if name not in _registered:
-            _registered[name] = _register(name, kernel)
-        return _registered[name]
+    def of(name: str, content: str, multiply: Callable[..., Any], result_type: Callable[[Any], Any]) -> Operators:
+        """Register with torch what is called as a kernel is. The same content is registered once a process.
+
+        `result_type`: the type of D for an A, both as torch has them.
+        """
+        whole = f"gemmspec::{re.sub('[^A-Za-z0-9_]', '_', name)}_{content[:12]}"
+        if whole not in _registered:
+            _registered[whole] = _register(whole, multiply, result_type)
+        return _registered[whole]
 
 
-def _register(name: str, kernel: Kernel) -> Operators:
+def _register(name: str, multiply: Callable[..., Any], result_type: Callable[[Any], Any]) -> Operators:
     import torch
 
     def matmul(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-        return kernel(A, B)
+        return multiply(A, B)
 
     def matmul_into(A: torch.Tensor, B: torch.Tensor, D: torch.Tensor) -> None:
-        kernel(A, B, D)
+        multiply(A, B, D)
 
     def like(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
-        return A.new_empty((A.shape[0], B.shape[0]), dtype=kernel.torch_dtype)
+        return A.new_empty((A.shape[0], B.shape[0]), dtype=result_type(A.dtype))
 
     def nothing(A: torch.Tensor, B: torch.Tensor, D: torch.Tensor) -> None:
         return None

@@ -17,3 +17,7 @@ class DriverProblem(RuntimeError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+class TableProblem(Exception):
+    """A table of measurements that cannot be read or written."""

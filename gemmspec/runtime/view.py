@@ -31,6 +31,13 @@ class View:
     stream: int | None = None
 
 
+def torch_type(dtype: str) -> Any:
+    """Return a type as torch has it."""
+    import torch
+
+    return {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}[dtype]
+
+
 def is_tensor(value: object) -> bool:
     """Whether a value is a torch tensor. Does not import torch."""
     module = sys.modules.get("torch")

@@ -8,7 +8,6 @@ Times mean nothing here. What a script does, and what it asks of the runtime and
 from __future__ import annotations
 
 import contextlib
-import runpy
 import sys
 import time
 from pathlib import Path
@@ -52,6 +51,8 @@ def pretend() -> None:
     fakes: dict[str, Any] = {
         "is_available": lambda: True,
         "current_device": lambda: 0,
+        "device_count": lambda: 2,
+        "set_device": lambda number: None,
         "get_device_properties": lambda device: card,
         "synchronize": lambda: None,
         "current_stream": lambda device=0: SimpleNamespace(cuda_stream=0),
@@ -73,8 +74,12 @@ def pretend() -> None:
     module._cuda_getCurrentRawStream = lambda device: 0
 
 
-if __name__ == "__main__":
+if __name__ in ("__main__", "__mp_main__"):  # and in the processes that a script spawns
     pretend()
+
+if __name__ == "__main__":
     sys.argv = sys.argv[1:]
     sys.path.insert(0, str(Path(sys.argv[0]).parent))
-    runpy.run_path(sys.argv[0], run_name="__main__")
+    # Not by runpy: this stays the main module, which processes that are spawned import first.
+    code = compile(Path(sys.argv[0]).read_text(encoding="utf-8"), sys.argv[0], "exec")
+    exec(code, {"__name__": "__main__", "__file__": sys.argv[0]})
