@@ -20,6 +20,8 @@ test: $(READY_DEV)
 
 docs: $(READY_DEV)
 	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/pictures.py
+	$(BIN)/python bench/predict.py --write
 
 bench: $(READY_DEV)
 	$(BIN)/python bench/cli.py

@@ -22,15 +22,15 @@ ROOT = Path(__file__).parent.parent
 COMMAND = str(Path(sys.executable).parent / "gemmspec")
 
 
-def once(arguments: list[str]) -> tuple[float, float]:
-    """Run a command; return its wall time in seconds and its peak resident memory in MiB."""
+def once(arguments: list[str]) -> tuple[float, float, int]:
+    """Run a command; return its wall time in seconds, its peak resident memory in MiB, and its status (0 or 1)."""
     start = time.perf_counter()
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 1):
         raise SystemExit(f"{' '.join(arguments)} ended with {process.returncode}")
-    return time.perf_counter() - start, usage.ru_maxrss / 1024
+    return time.perf_counter() - start, usage.ru_maxrss / 1024, process.returncode
 
 
 def main() -> None:
@@ -60,9 +60,9 @@ def main() -> None:
         for name, arguments, runs in cases:
             once(arguments)
             results = [once(arguments) for _ in range(runs)]
-            times = sorted(t for t, _ in results)
+            times = sorted(t for t, _, _ in results)
             median = statistics.median(times)
-            memory = max(m for _, m in results)
+            memory = max(m for _, m, _ in results)
             rows.append((name, f"{median:.3f}", f"{times[0]:.3f} .. {times[-1]:.3f}", f"{memory:.0f}", str(runs)))
             print("  ".join(rows[-1]), flush=True)
     if options.write:

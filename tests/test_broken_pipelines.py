@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from strategies import protocols
 
 sys.path.append(str(Path(__file__).parent.parent / "bench" / "mutations"))
 from operators import mutants
@@ -54,6 +56,14 @@ def test_simulation_finds_no_fault_in_what_the_proof_calls_clean(subject: Subjec
             hidden += [name] if set(seen.values()) == {RIGHT} else []
     # A fence that is missing never shows, and some races take more seeds.
     assert len(hidden) <= len(rejected) / 2, hidden
+
+
+@settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None)
+@given(protocols(mutations=2))
+def test_generated_protocols_that_the_proof_calls_clean_simulate_right(protocol: Protocol) -> None:
+    if judge(protocol).ok:
+        for size, seed in runs(protocol, len(sizes_of(protocol))):
+            assert shows(run(protocol, size, seed)) == RIGHT, f"{size}, seed {seed}"
 
 
 # ---- what lint predicts, and what happens

@@ -80,10 +80,13 @@ def test_right_specs_give_right_numbers(text: str, mnk: tuple[int, int, int]) ->
         assert outcome.ok, outcome.faults
         assert outcome.relative_error < 5e-4
         assert outcome.tiles * outcome.blocks > 0
+        if ctas == 2:
+            assert outcome.tiles > outcome.clusters, "no cluster takes a second tile"
 
 
-def test_bf16() -> None:
-    outcome = simulate(protocol_of(V9.replace("f16", "bf16")), sizes(512, 256, 256))
+@pytest.mark.parametrize("text", [V7, V8, V9, HOPPER], ids=["v7", "v8", "v9", "hopper"])
+def test_bf16(text: str) -> None:
+    outcome = simulate(protocol_of(text.replace("f16", "bf16")), sizes(512, 256, 256))
     assert outcome.ok
     assert 1e-3 < outcome.relative_error < 3e-3
 
