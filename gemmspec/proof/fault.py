@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from enum import Enum
 
 from gemmspec.record import record
@@ -82,4 +81,4 @@ class Fault:
     detail: str = ""
     cycle: tuple[Blocked, ...] = ()
     k_tiles: tuple[int, ...] = ()
-    every: bool = field(default=False)
+    every: bool = False
