@@ -63,9 +63,12 @@ def choose(kernels: Sequence[Kernel], results: Results, shape: Shape, types: str
         return Choice(best, f"the fastest of {others} measured at this shape", here[best])
     near = nearest(measured, shape)
     corrected = _corrections(fit, measured[near], near, shape, card.sms) if near else {}
-    # Names decide between equals, so that a choice does not depend on the order of files.
-    scores = [(_score(kernel, shape, card.sms, corrected), kernel.name, i) for i, kernel in enumerate(fit)]
-    best = fit[min(scores)[2]]
+    # Of equals the one that loads least; then names decide, so that a choice does not depend on the order of files.
+    scores = [
+        (round(_score(kernel, shape, card.sms, corrected), 6), _loaded(kernel), kernel.name, i)
+        for i, kernel in enumerate(fit)
+    ]
+    best = fit[min(scores)[3]]
     if len(fit) == 1:
         return Choice(best, "the only one that takes this shape")
     if near:
@@ -144,6 +147,12 @@ def _corrections(
 
 def _score(kernel: Kernel, shape: Shape, sms: int, corrected: Mapping[str, float]) -> float:
     return math.log(cycles(kernel.manifest, shape, sms)) + corrected.get(kernel.content, 0.0)
+
+
+def _loaded(kernel: Kernel) -> float:
+    """Return how many rows of A and B are loaded for an element of D."""
+    tile = kernel.manifest.tile
+    return 0.0 if tile is None else (tile.a_rows + tile.b_rows) * math.prod(kernel.manifest.cluster) / tile.m / tile.n
 
 
 def _reason(kernel: Kernel, shape: Shape, types: str, card: Card, faults: Mapping[str, str]) -> str:

@@ -115,8 +115,11 @@ def work(pipe: Connection[Any, Any], make: Callable[[int], Measurer], gpu: int, 
     lock = threading.Lock()
 
     def say(said: Said) -> None:
-        with lock:
-            pipe.send(said)
+        try:
+            with lock:
+                pipe.send(said)
+        except OSError:  # the parent is gone
+            os._exit(1)
 
     try:
         measurer = make(gpu)
@@ -135,7 +138,7 @@ def work(pipe: Connection[Any, Any], make: Callable[[int], Measurer], gpu: int, 
     while True:
         try:
             heat: Heat | None = pipe.recv()
-        except EOFError:
+        except (EOFError, OSError):  # the parent is gone
             return
         if heat is None:
             return
