@@ -70,7 +70,8 @@ class Machine:
         self.join = joiner(streams)
         for agent in self.agents:
             agent.unit = raised(0, agent.index, 1)
-        waited = {(a.cta, s.barrier) for a in self.agents for s in a.program.walk() if isinstance(s, Wait)}
+        waits = {p.role.name: {s.barrier for s in p.walk() if isinstance(s, Wait)} for p in protocol.programs}
+        waited = {(a.cta, barrier) for a in self.agents for barrier in waits[a.program.role.name]}
         for cell in self.all_cells():
             cell.join = self.join
             cell.observed = (cell.cta, cell.barrier) in waited
@@ -121,10 +122,15 @@ class Machine:
     def _bind(self) -> None:
         """Give each step its method; the agents of a role share their steps."""
         lists = {id(steps): steps for agent in self.agents for steps in (agent.first, agent.steps, agent.tail)}
+        methods: dict[type[Action], Run] = {}
         for steps in lists.values():
             for step in steps:
-                if step.action is not None:
-                    step.run = self._method(step.action)
+                action = step.action
+                if action is not None:
+                    run = methods.get(type(action))
+                    if run is None:
+                        run = methods[type(action)] = self._method(action)
+                    step.run = run
 
     def _method(self, action: Action) -> Run:
         match action:

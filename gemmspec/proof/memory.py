@@ -32,20 +32,21 @@ class Memory:
         pair = protocol.spec.pair if self.tmem else 1
         self.mma_ctas = [tuple(range(c - c % pair, c - c % pair + pair)) for c in range(protocol.spec.cluster.size)]
         loads = [s for p in protocol.programs for s in p.walk() if isinstance(s, Load)]
-        self.parts = {o: range(max((s.parts for s in loads if s.operand is o), default=1)) for o in Operand}
+        a, b = (range(max((s.parts for s in loads if s.operand is o), default=1)) for o in (Operand.A, Operand.B))
+        self.a_parts, self.b_parts = a, b
         self.places: dict[tuple[str, int, int, int], Place] = {}
 
     def load(self, agent: Agent, step: Step, load: Load, written: int, cell: Cell) -> Entry:
         """A bulk load issued: its write is over when the cell's current phase completes."""
         entry = Entry(cell.stream, cell.completed, agent, step, agent.tile)
         first = agent.slot(load.slot)
-        parts = self.parts[load.operand]
+        buffer, parts = ("A", self.a_parts) if load.operand is Operand.A else ("B", self.b_parts)
         if load.parts > 1:
             part = sum(rank < agent.cta for rank in load.writes.of(agent.cta)) % load.parts
             parts = range(part, part + 1)
         for slot in range(first, first + load.count):
             for part in parts:
-                place = self._place(load.operand.value, written, slot, part)
+                place = self._place(buffer, written, slot, part)
                 self._write(place, entry, agent.clock)
                 place.tag = (agent.tile, step.k)
         return entry
@@ -57,9 +58,9 @@ class Memory:
         meant = (agent.tile, step.k)
         clock = agent.clock
         for cta in self.mma_ctas[agent.cta]:
-            for part in self.parts[Operand.A]:
+            for part in self.a_parts:
                 self._read(self._place("A", cta, a, part), entry, clock, meant)
-            for part in self.parts[Operand.B]:
+            for part in self.b_parts:
                 self._read(self._place("B", cta, b, part), entry, clock, meant)
             place = self._place("acc", cta, acc)
             writer = place.writer
