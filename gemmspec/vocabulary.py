@@ -89,3 +89,5 @@ class Group(Enum):
     CLUSTER = "cluster"
     CROSS = "cross"
     """ROW and COLUMN together: whom a stage release reaches when both operands are multicast."""
+    PEERS = "peers"
+    """The other CTAs that share the output tile (`split`), each with k tiles of its own."""

@@ -81,7 +81,7 @@ def _cases(protocol: Protocol) -> Iterator[Case]:
     n_tiles = -(-((rounds - 1) * clusters + 1) // m_tiles)
     m, n = _chosen(m_size, m_tiles, t.tile_m), _chosen(n_size, n_tiles, t.tile_n)
     total = t.m_tiles(m) * t.n_tiles(n)
-    ks = dict.fromkeys(_chosen(k_size, tiles, t.block_k) for tiles in (2 * t.stages + 1, 1, 2))
+    ks = dict.fromkeys(_chosen(k_size, tiles, t.block_k * t.split) for tiles in (2 * t.stages + 1, 1, 2))
     for i, k in enumerate(ks):
         starts = [(0, rounds)]
         if i == 0:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gemmspec.audit.effect import Assign, Effect, Emit, Registers, Settle
+from gemmspec.audit.exchange import Exchange
 from gemmspec.audit.ir import Box, Call, Const, Do, Expr, For, Read, Set, Tensor, Tile, Var
 from gemmspec.audit.places import Places
 from gemmspec.audit.terms import RANK, Terms, Unfollowed, number, plus, pure, times
@@ -29,6 +30,7 @@ _GROUP = "cta_group::"
 # Options of a load, and of a store. That a tensor map is prefetched, and what L2 fetches, changes no result.
 _OPTIONS = {"mbar", "cta_group", "cta_mask", "tensormap_l2_promotion", "prefetch_tensormap"}
 _STORE_OPTIONS = {"prefetch_tensormap"}
+_AT_CLUSTER = ("release", "cluster", "shared::cluster")
 _COMMIT = ("commit", "mbarrier::arrive::one", "shared::cluster")
 
 
@@ -39,6 +41,7 @@ class Effects:
         self.terms, self.places = terms, places
         self.reads = Registers(terms)
         self.wgmma = Wgmma(terms, places)
+        self.exchange = Exchange(terms, places, self.register)
         self.remote: dict[int, _Address] = {}
         """By variable or tensor: what of another CTA it points to."""
         self.registers: set[int] = set()
@@ -48,10 +51,12 @@ class Effects:
         self.instructions: dict[tuple[str, tuple[str, ...]], Callable[[tuple[Expr, ...], str], list[Effect]]] = {
             ("ptx.mbarrier_init", ("init", "shared", "b64")): self._init,
             ("cuda.mbarrier_wait", ()): self._wait,
+            ("cuda.mbarrier_wait_acquire_cluster", ()): self._wait_for_peers,
             ("ptx.mbarrier_arrive", ("arrive", "shared", "b64")): self._arrive_here,
             ("ptx.mbarrier_arrive", ("arrive", "shared::cluster", "b64")): self._arrive,
             ("ptx.mbarrier_arrive_nocount", ("arrive", "shared", "b64")): self._arrive_here,
             ("ptx.mbarrier_arrive_nocount", ("arrive", "shared::cluster", "b64")): self._arrive,
+            ("ptx.mbarrier_arrive_nocount", ("arrive", *_AT_CLUSTER, "b64")): self._arrive_for_peers,
             ("ptx.mbarrier_arrive_expect_tx", ("arrive", "expect_tx", "shared", "b64")): self._expect_here,
             ("ptx.mbarrier_arrive_expect_tx", ("arrive", "expect_tx", "shared::cluster", "b64")): self._expect,
             ("ptx.mapa", ("u64",)): self._map,
@@ -86,6 +91,8 @@ class Effects:
         mods = tuple(m for m in do.mods if not m.startswith(_GROUP))
         if do.op in self.wgmma.instructions:
             return self.wgmma.instructions[do.op](do)
+        if do.op in self.exchange.instructions:
+            return self.exchange.instructions[do.op](do)
         known = self.instructions.get((do.op, mods))
         if known is None:
             raise Unfollowed(" ".join((do.op.removeprefix("ptx."), *do.mods)))
@@ -127,13 +134,18 @@ class Effects:
     def _map(self, args: tuple[Expr, ...], group: str) -> list[Effect]:
         match args:
             case (Read(into), address, rank):
-                at, to = self._own(address), self.terms.text(rank)
-                if not pure(to):
-                    raise Unfollowed("mapa into a CTA that changes")
-                # The slot is that of now, wherever the result is used.
-                place = self.terms.place(into.key)
-                self.remote[into.key] = _Address(at.barrier, f"v[{place}]", to)
-                return [Assign(place, at.slot)]
+                # Slot and rank are those of now, wherever the result is used.
+                place, to = self.terms.place(into.key), self.terms.text(rank)
+                received = self.exchange.mapped(into, address, to)
+                if received is not None:
+                    return received
+                at = self._own(address)
+                if pure(to):
+                    self.remote[into.key] = _Address(at.barrier, f"v[{place}]", to)
+                    return [Assign(place, at.slot)]
+                where = self.terms.spare()
+                self.remote[into.key] = _Address(at.barrier, f"v[{place}]", f"v[{where}]")
+                return [Assign(place, at.slot), Assign(where, to)]
             case _:
                 raise Unfollowed("mapa")
 
@@ -144,6 +156,14 @@ class Effects:
     def _wait(self, args: tuple[Expr, ...], group: str) -> list[Effect]:
         at, parity = self._own(args[0]), self.terms.text(args[1])
         return [Emit("wait", (at.barrier,), (at.slot, parity))]
+
+    def _wait_for_peers(self, args: tuple[Expr, ...], group: str) -> list[Effect]:
+        at, parity = self._own(args[0]), self.terms.text(args[1])
+        return [Emit("wait", (at.barrier, "cluster"), (at.slot, parity))]
+
+    def _arrive_for_peers(self, args: tuple[Expr, ...], group: str) -> list[Effect]:
+        at = self._address(args[0])
+        return [Emit("arrive one", (at.barrier, "cluster"), (at.slot, at.rank, "1"))]
 
     def _arrive_here(self, args: tuple[Expr, ...], group: str) -> list[Effect]:
         self._own(args[0])
@@ -324,7 +344,7 @@ class Effects:
                     return None
                 return [Assign(self.register(to), plus(f"v[{self.register(source)}]", start))]
             case _:
-                return None
+                return self.exchange.sum(loop)
 
     def _option(self, config: dict[str, Expr], name: str, default: str) -> str:
         return self.terms.text(config[name]) if name in config else default

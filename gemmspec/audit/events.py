@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 FULL = 0xFFFFFFFF
 """All lanes of a warp."""
+RECEIVED = 1 << 20
+"""From where what registers hold is numbered that comes from the receive buffers, in elements a thread."""
 
 
 class Event(NamedTuple):
@@ -55,7 +57,18 @@ _Words = Callable[[tuple[str, ...], tuple[int, ...]], str]
 def _arrive(names: tuple[str, ...], n: tuple[int, ...]) -> str:
     counts = [(rank, count) for rank, count in enumerate(n[1:]) if count]
     where = ", ".join(f"{count} in CTA {rank}" for rank, count in counts)
-    return f"arrive {names[0]}[{n[0]}]: {where}"
+    return f"arrive {names[0]}[{n[0]}]{_scope(names)}: {where}"
+
+
+def _scope(names: tuple[str, ...]) -> str:
+    return f" at {names[1]} scope" if len(names) > 1 else ""
+
+
+def _add(names: tuple[str, ...], n: tuple[int, ...]) -> str:
+    source = (
+        f"row {(n[2] - RECEIVED) // 4} of the receive buffers" if n[2] >= RECEIVED else f"registers {_cells(n[2], 4)}"
+    )
+    return f"{'set' if n[1] else 'add to'} registers {_cells(n[0], 4)}: {source}"
 
 
 def _load(names: tuple[str, ...], n: tuple[int, ...]) -> str:
@@ -93,7 +106,7 @@ def _write(names: tuple[str, ...], n: tuple[int, ...]) -> str:
 
 _WORDS: dict[str, _Words] = {
     "init": lambda names, n: f"initialise {names[0]}[{n[0]}] for {n[1]} arrivals",
-    "wait": lambda names, n: f"wait {names[0]}[{n[0]}] parity {n[1]}",
+    "wait": lambda names, n: f"wait {names[0]}[{n[0]}] parity {n[1]}{_scope(names)}",
     "arrive": _arrive,
     "expect": lambda names, n: f"expect {n[2]} bytes on {names[0]}[{n[0]}] of CTA {n[1]}",
     "commit": lambda names, n: f"commit {names[0]}[{n[0]}] in {ranks(n[1])} (cta_group {n[2]})",
@@ -106,6 +119,8 @@ _WORDS: dict[str, _Words] = {
     "retire": lambda names, n: f"wgmma.wait_group {n[0]}",
     "read": lambda names, n: f"read accumulator columns {_cells(n[0], n[1])}",
     "read wait": lambda names, n: "tcgen05.wait::ld",
+    "send": lambda names, n: f"send registers {_cells(n[2], 4)} to row {n[1]} of the receive buffers of CTA {n[0]}",
+    "add": _add,
     "write": _write,
     "store": _store,
     "store commit": lambda names, n: "cp.async.bulk.commit_group",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from gemmspec.audit.cases import Case, Sampling
-from gemmspec.audit.events import Event
+from gemmspec.audit.events import RECEIVED, Event
 from gemmspec.model.spec import WARPGROUP_THREADS
 from gemmspec.protocol.derive import expects_in
 from gemmspec.protocol.memory import tmem_map
@@ -17,6 +17,7 @@ from gemmspec.protocol.program import (
     AccRead,
     AccReadWait,
     Action,
+    Add,
     Arrive,
     BlockSync,
     Branch,
@@ -29,6 +30,7 @@ from gemmspec.protocol.program import (
     Protocol,
     ProxyFence,
     Retire,
+    Send,
     Slot,
     Statement,
     StoreCommit,
@@ -40,7 +42,7 @@ from gemmspec.protocol.program import (
     WarpgroupSync,
 )
 from gemmspec.protocol.schedule import Tile
-from gemmspec.protocol.tile import Tiling, b_row_of, base_of, column_of, row_of
+from gemmspec.protocol.tile import Tiling, b_row_of, base_of, chunk_of, column_of, depth_of, receive_slot, row_of
 from gemmspec.vocabulary import LoopKind, Operand, RoleKind
 
 
@@ -71,6 +73,8 @@ class Expectation:
         self.program, self.rank, self.instance = program, rank, instance
         self.case, self.trips = case, trips
         self.group = protocol.spec.pair
+        self.part_rows = self.tiling.part_bytes // (16 * WARPGROUP_THREADS)
+        """Rows of 16 bytes a thread in which a part of a sum is sent."""
         self.counts = [0] * len(program.cursors)
         self.depths = [c.depth for c in program.cursors]
         self.columns = [r.offset for r in tmem_map(protocol.spec)]
@@ -157,7 +161,7 @@ class Expectation:
         one = self.program.threads == 1
         match action:
             case Wait(barrier, slot, phase):
-                self._say(action, one, "wait", (barrier,), self._slot(slot), self._parity(slot, phase))
+                self._say(action, one, "wait", self._barrier(barrier), self._slot(slot), self._parity(slot, phase))
             case Load():
                 self._load(action)
             case Expect(barrier, slot, size):
@@ -177,13 +181,17 @@ class Expectation:
                 self._say(action, one, "commit", (barrier,), self._slot(slot), mask, self.group)
             case Arrive(barrier, slot, threads, targets):
                 each = [threads * (targets.masks[self.rank] >> r & 1) for r in range(self.spec.cluster.size)]
-                self._say(action, threads == 1, "arrive", (barrier,), self._slot(slot), *each)
+                self._say(action, threads == 1, "arrive", self._barrier(barrier), self._slot(slot), *each)
             case AccRead(acc):
                 self.consumer = self._slot(acc) // self.tiling.accumulators
                 self.held = self._acc_column(acc) + self._chunk() * self.tiling.chunk
                 self._say(action, one, "read", (), self.held, self.tiling.chunk)
             case AccReadWait():
                 self._say(action, one, "read wait", ())
+            case Send():
+                self._send(action)
+            case Add():
+                self._add(action)
             case StoreWrite(buffer):
                 first, chunk = self._buffer_row(buffer), self.tiling.chunk
                 if self.columns:
@@ -212,6 +220,37 @@ class Expectation:
             case _:
                 assert_never(action)
 
+    def _barrier(self, name: str) -> tuple[str, ...]:
+        """Return a barrier's name, and the scope of its waits and arrivals where that is not the CTA."""
+        return (name, "cluster") if self.protocol.barrier(name).exchange else (name,)
+
+    def _send(self, send: Send) -> None:
+        """Say the stores of 16 bytes a thread: to which CTA and row of its receive buffers, from which register on."""
+        shares = {self.spec.cluster.share(r): r for r in send.writes.of(self.rank)}
+        for share, owner in sorted(shares.items()):
+            first = self._slot(send.slot) + receive_slot(self.spec, self.rank, owner)
+            for row, register in self._part(share):
+                self._say(send, False, "send", (), owner, first * self.part_rows + row, register)
+
+    def _part(self, share: int) -> list[tuple[int, int]]:
+        """Return each row in which a share of the accumulator is sent, and the register from which it is filled."""
+        halves = self._halves()
+        rows = self.part_rows // len(halves)
+        return [
+            (i * rows + row, register + (share * rows + row) * 4)
+            for i, (_, register) in enumerate(halves)
+            for row in range(rows)
+        ]
+
+    def _add(self, add: Add) -> None:
+        """Say the additions of 4 registers: to which, whether as the first, and what is added."""
+        cluster, own = self.spec.cluster, self.spec.cluster.share(self.rank)
+        for (row, held), (_, to) in zip(self._part(own), self._part(0), strict=True):
+            for share in range(cluster.split):
+                slot = self._slot(add.slot) + share - (share > own)
+                part = RECEIVED + (slot * self.part_rows + row) * 4
+                self._say(add, False, "add", (), to, int(share == 0), held if share == own else part)
+
     def _acc_column(self, acc: Slot) -> int:
         consumer, accumulator = divmod(self._slot(acc), self.tiling.accumulators)
         return self.columns[consumer] + accumulator * self.tiling.acc_columns if self.columns else 0
@@ -233,7 +272,8 @@ class Expectation:
         signals = 0
         for cta in written:
             signals |= load.signals.masks[cta]
-        numbers = (row + part, depth * t.block_k, load.rows, t.block_k, to_row + part, 0)
+        column = depth_of(spec, t, self.case.k, rank, depth)
+        numbers = (row + part, column, load.rows, t.block_k, to_row + part, 0)
         slot, writes = self._slot(load.barrier_slot), load.writes.masks[rank]
         names = (load.operand.value, load.barrier)
         self._say(load, True, "load", names, *numbers, slot, writes, signals, self.group)
@@ -260,7 +300,7 @@ class Expectation:
     def _store(self, action: StoreIssue, buffer: Slot) -> None:
         spec, t = self.spec, self.tiling
         row = row_of(spec, t, self.tile[0], self.rank, self.consumer)
-        column = column_of(spec, t, self.tile[1], self.rank) + self._chunk() * t.chunk
+        column = column_of(spec, t, self.tile[1], self.rank) + chunk_of(spec, t, self.rank, self._chunk()) * t.chunk
         self._say(action, True, "store", (), row, column, t.block_m, t.chunk, self._buffer_row(buffer), 0)
 
     def _chunk(self) -> int:

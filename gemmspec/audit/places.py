@@ -6,6 +6,7 @@ from math import prod
 
 from gemmspec.audit.ir import Const, Kernel, Tensor
 from gemmspec.audit.terms import Unfollowed, number
+from gemmspec.model.spec import WARPGROUP_THREADS
 from gemmspec.protocol.memory import Region, smem_map
 from gemmspec.protocol.program import Protocol
 from gemmspec.protocol.tile import Tiling
@@ -45,6 +46,15 @@ class Places:
         if size_of(tensor) != region.size or number(tensor.shape[-1]) != self.widths[region.name]:
             raise Unfollowed(f"the buffer of {region.name} is {shape_of(tensor)}")
         return region.name
+
+    def received(self, tensor: Tensor) -> bool:
+        """Say whether a tensor holds the receive buffers: 16 bytes a thread of a warpgroup, row by row."""
+        region = self._region(tensor)
+        if region is None or region.name != "R":
+            return False
+        if size_of(tensor) != region.size or tuple(map(number, tensor.shape[-2:])) != (WARPGROUP_THREADS, 4):
+            raise Unfollowed(f"the receive buffers are {shape_of(tensor)}")
+        return True
 
     def start(self, tensor: Tensor) -> int:
         """Return the byte at which a tensor in shared memory starts."""

@@ -28,7 +28,7 @@ def _shared_memory(image: Image) -> Iterator[Difference]:
     protocol = image.protocol
     tensors = {offset_of(t): t for t in _declared(image, "shared.dyn") if t.data is not None}
     spans = {b.name: b.barrier.slots_span for b in protocol.barriers}
-    types = _types(image) | {"tmem address": "uint32"}
+    types = _types(image) | {"tmem address": "uint32", "R": "float32"}
     for region in smem_map(protocol.spec):
         tensor, dtype = tensors.pop(region.offset, None), types.get(region.name, "uint64")
         if tensor is None or size_of(tensor) != region.size or tensor.dtype != dtype:

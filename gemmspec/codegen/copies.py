@@ -36,7 +36,8 @@ def load(text: RoleText, loads: list[Load], block: Block, scope: Scope) -> None:
         place = text.ranks.index([first.writes.of(r).index(r) for r in range(kernel.spec.cluster.size)])
         part = scope.name(rows.lower(), product(place, rows))
     start = scope.name(f"{first.operand.value.lower()}_st", total(start, part))
-    k_st = scope.name("k_st", product(scope.index(LoopKind.K), "BLK_K"))
+    own = product(text.ranks.share, "K_TILES")
+    k_st = scope.name("k_st", product(total(own, scope.index(LoopKind.K)), "BLK_K"))
     inner, width, k_inner, k_outer = _split(kernel.split(first.operand), "ATOM_K", "BLK_K", k_st, block, scope)
     stage = text.cursors.position(first.slot, scope)
     target = _stage_of(text, first, stage, consumer, part, rows, span(k_inner, width) if k_inner != "0" else ":")
@@ -57,7 +58,8 @@ def store_issue(text: RoleText, issue: StoreIssue, block: Block, scope: Scope) -
     kernel = text.kernel
     m_st = scope.name("m_st", kernel.rows(text.held))
     n_st = scope.name("n_st", kernel.columns())
-    d_st = scope.name("d_st", total(n_st, product(scope.index(LoopKind.CHUNK), "CHUNK_N")))
+    own = product(text.ranks.share, kernel.count(kernel.tiling.chunks, "CHUNKS"))
+    d_st = scope.name("d_st", total(n_st, product(total(own, scope.index(LoopKind.CHUNK)), "CHUNK_N")))
     inner, width, n_inner, n_outer = _split(kernel.split(None), "ATOM_N", "CHUNK_N", d_st, block, scope)
     row = span(n_inner, width) if n_inner != "0" else ":"
     inner.call(

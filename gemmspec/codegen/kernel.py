@@ -42,6 +42,8 @@ class Kernel:
         self.m, self.n, self.k = (names.take(s.name) for s in self.spec.sizes)
         self.d, self.a, self.b = (names.take(n) for n in self.spec.gemm.names)
         self.a_smem, self.b_smem, self.d_smem = (names.take(f"{n}smem") for n in (self.a, self.b, self.d))
+        self.parts = names.take(f"{self.d}parts")
+        """Receive buffers, 16 bytes a thread of the consumer side by side, so that no two meet in a bank."""
         self.barriers = {b.name: names.take(b.name) for b in protocol.barriers}
         self.names = names
         self.views: dict[str, str] = {}
@@ -61,13 +63,13 @@ class Kernel:
 
     @property
     def cluster_m(self) -> str:
-        m, n = self.spec.cluster.m, self.spec.cluster.n
-        return "1" if m == 1 else "CLUSTER" if n == 1 else "CLUSTER_M"
+        m = self.spec.cluster.m
+        return "1" if m == 1 else "CLUSTER" if m == self.spec.cluster.size else "CLUSTER_M"
 
     @property
     def cluster_n(self) -> str:
-        m, n = self.spec.cluster.m, self.spec.cluster.n
-        return "1" if n == 1 else "CLUSTER" if m == 1 else "CLUSTER_N"
+        n = self.spec.cluster.n
+        return "1" if n == 1 else "CLUSTER" if n == self.spec.cluster.size else "CLUSTER_N"
 
     @property
     def group(self) -> str:
@@ -91,6 +93,11 @@ class Kernel:
     def tile_n(self) -> str:
         return self.acc_n if self.spec.cluster.n == 1 else "TILE_N"
 
+    @property
+    def tile_k(self) -> str:
+        """Depth of what the CTAs that share an output tile multiply at a time."""
+        return "BLK_K" if self.tiling.split == 1 else "SPLIT_K"
+
     @staticmethod
     def count(value: int, name: str) -> str:
         """Return the name of a number that is worth one, or `1`."""
@@ -110,7 +117,12 @@ class Kernel:
         spec, t = self.spec, self.tiling
         m, n = spec.cluster.m, spec.cluster.n
         yield Constant(("CTAS",), str(t.ctas), "persistent: each takes tile after tile")
-        if m > 1 and n > 1:
+        if t.split > 1:
+            yield Constant(("CLUSTER_M",), str(m), "CTAs of a cluster along M")
+            yield Constant(("CLUSTER_N",), str(n), "CTAs of a cluster along N")
+            yield Constant(("SPLIT",), str(t.split), "CTAs of each output tile, with k tiles of their own")
+            yield Constant(("CLUSTER",), product(self.cluster_m, self.cluster_n, "SPLIT"))
+        elif m > 1 and n > 1:
             yield Constant(("CLUSTER_M", "CLUSTER_N"), f"{m}, {n}", "CTAs of a cluster along M and N")
             yield Constant(("CLUSTER",), "CLUSTER_M * CLUSTER_N")
         elif m * n > 1:
@@ -124,14 +136,15 @@ class Kernel:
         yield Constant(("BLK_M", "BLK_N", "BLK_K"), sizes, "rows of A of a consumer, rows of B, depth")
         yield Constant(("ACC_N",), "CTA_GROUP * BLK_N", "columns of an accumulator")
         yield Constant(("CHUNK_N",), str(t.chunk), "columns that are stored at a time")
-        yield Constant(("CHUNKS",), f"{self.acc_n} // CHUNK_N")
+        yield Constant(("CHUNKS",), f"{self.acc_n} // CHUNK_N" + (" // SPLIT" if t.split > 1 else ""))
+        yield Constant(("SPLIT_K",), "SPLIT * BLK_K", "depth of a k tile of each CTA")
         yield Constant(("BUFS",), str(t.buffers), "store buffers of a warpgroup")
         yield Constant(("TILE_M",), product(self.consumers, self.cluster_m, "BLK_M"), "rows of D of a cluster")
         yield Constant(("TILE_N",), product(self.acc_n, self.cluster_n), "columns of D of a cluster")
         for name, size, tile in (
             ("M_TILES", self.m, self.tile_m),
             ("N_TILES", self.n, self.tile_n),
-            ("K_TILES", self.k, "BLK_K"),
+            ("K_TILES", self.k, self.tile_k),
         ):
             if size not in self.dynamic:
                 yield Constant((name,), f"-(-{size} // {tile})", "")
@@ -167,6 +180,7 @@ class Kernel:
         yield Constant(("MMA_M",), str(self.spec.target.mma_rows), "rows of one wgmma")
         rows = "MMA_M" if self.halves > 1 else "BLK_M"
         yield Constant(("ACC_REGS",), f"{rows} * BLK_N // 128", "of a thread" + " for them" * (self.halves > 1))
+        yield Constant(("PART_REGS",), "ACC_REGS // SPLIT", "those that one CTA stores")
         size = gemm.a.value.bytes
         # Descriptors count shared memory in units of 16 bytes.
         yield Constant(("A_STAGE",), product(self.consumers, "BLK_M", "BLK_K", f"{size}") + " // 16", "in 16 bytes")

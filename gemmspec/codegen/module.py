@@ -67,7 +67,8 @@ def _docstring(kernel: Kernel) -> Iterator[str]:
     yield f'"""{kernel.name}: {product_}, accumulated in f32, for {spec.target.name}.'
     yield ""
     who = "A CTA" if spec.cluster.size == 1 else "A pair of CTAs" if spec.paired and spec.cluster.size == 2 else (
-        f"A cluster of {spec.cluster.m} x {spec.cluster.n} CTAs"
+        f"A cluster of {spec.cluster.m} x {spec.cluster.n} CTAs" if t.split == 1 else
+        f"A cluster of {spec.cluster.m} x {spec.cluster.n} x {t.split} CTAs"
     )  # fmt: skip
     yield f"{who} computes {t.tile_m} x {t.tile_n} of {kernel.d} at a time. Made by gemmspec; stands alone."
     yield '"""'
@@ -230,7 +231,7 @@ def _sizes(kernel: Kernel, body: Block) -> None:
     for name, size, tile in (
         ("M_TILES", kernel.m, kernel.tile_m),
         ("N_TILES", kernel.n, kernel.tile_n),
-        ("K_TILES", kernel.k, "BLK_K"),
+        ("K_TILES", kernel.k, kernel.tile_k),
     ):
         if size in kernel.dynamic:
             body.line(f"{name} = T.meta_var(T.truncdiv({size} + {tile} - 1, {tile}))")
@@ -249,9 +250,9 @@ def _ids(kernel: Kernel, warpgroups: int, text: str, body: Block) -> None:
         if value and (uses(text, name) or name in (RANK, "wg_id")):
             body.line(f"{name} = {value}")
         if name == RANK:
-            for place, formula in PLACES.items():
+            for place in PLACES:
                 if uses(text, place):
-                    body.line(f"{place} = T.meta_var({formula})")
+                    body.line(f"{place} = T.meta_var({kernel.ranks.place(place)})")
 
 
 def _memory(kernel: Kernel, body: Block) -> None:
@@ -279,6 +280,10 @@ def _memory(kernel: Kernel, body: Block) -> None:
         narrow = [f"swizzle_mode=SwizzleMode.SWIZZLE_{swizzle}B_ATOM"] if swizzle < 128 else []
         form, options = ("alloc_tcgen05_mma_AB", narrow) if swizzle else ("alloc", [f"align={TILE_ALIGNMENT}"])
         body.call(f"{name} = pool.{form}", f"({', '.join(kept)})", f'"{DTYPES[dtype]}"', *options)
+    if t.split > 1:
+        parts = [dim for dim in (consumers, kernel.count(t.split - 1, "SPLIT - 1")) if dim != "1"]
+        shape = ", ".join((*parts, f"{product(str(kernel.halves), 'PART_REGS')} // 4", "128", "4"))
+        body.call(f"{kernel.parts} = pool.alloc", f"({shape})", '"float32"', f"align={TILE_ALIGNMENT}")
     body.line("pool.commit()")
 
 

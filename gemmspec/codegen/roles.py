@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from gemmspec.codegen import exchange
 from gemmspec.codegen.copies import load, store_issue
 from gemmspec.codegen.kernel import Kernel, fixed, runs_in
 from gemmspec.codegen.ranks import RANK
@@ -17,6 +18,7 @@ from gemmspec.protocol.program import (
     AccRead,
     AccReadWait,
     Action,
+    Add,
     Arrive,
     BlockSync,
     Branch,
@@ -29,6 +31,7 @@ from gemmspec.protocol.program import (
     Program,
     ProxyFence,
     Retire,
+    Send,
     Slot,
     Statement,
     StoreCommit,
@@ -65,6 +68,8 @@ class RoleText:
         """Write the program into the block of its role."""
         block.first.extend(self.cursors.declarations())
         self.tensor.declare(block)
+        if any(isinstance(s, Send | Add) or self._exchanges(s) for s in self.program.walk()):
+            exchange.declare(block)
         scope = Scope(block)
         body = block.block("if T.cuda.elect_sync()") if self.program.threads == 1 else block
         self._statements(self.program.body, body, scope)
@@ -108,6 +113,10 @@ class RoleText:
             else:
                 self._statement(statement, alone or block, scope)
 
+    def _exchanges(self, statement: Statement) -> bool:
+        """Say whether a statement arrives on a barrier of an exchange."""
+        return isinstance(statement, Arrive) and self.kernel.protocol.barrier(statement.barrier).exchange
+
     def _by_one_thread(self, statement: Statement) -> bool:
         """Say whether one thread of a warpgroup acts for all."""
         match statement:
@@ -116,7 +125,7 @@ class RoleText:
             case Mma():
                 return self.kernel.spec.target.has_tmem
             case Arrive(threads=threads):
-                return threads == 1 and self._one_target(statement)
+                return threads == 1 and self._one_target(statement) and not self._exchanges(statement)
             case _:
                 return False
 
@@ -185,6 +194,9 @@ class RoleText:
         match action:
             case Wait():
                 slot = self.slot(action.barrier, action.slot, scope)
+                if self.kernel.protocol.barrier(action.barrier).exchange:
+                    exchange.wait(self, action.barrier, slot, self.cursors.parity(action), block)
+                    return
                 block.call(f"{self.kernel.barriers[action.barrier]}.wait", slot, self.cursors.parity(action))
             case Arrive():
                 self._arrive(action, block, scope)
@@ -204,6 +216,10 @@ class RoleText:
                 self.tensor.acc_read(action, block, scope)
             case AccReadWait():
                 block.line("T.ptx.tcgen05.wait__ld.sync.aligned()")
+            case Send():
+                exchange.send(self, action, block, scope)
+            case Add():
+                exchange.add(self, action, block, scope)
             case StoreWrite():
                 self.tensor.store_write(action, block, scope)
             case StoreCommit():
@@ -238,6 +254,9 @@ class RoleText:
 
     def _arrive(self, arrive: Arrive, block: Block, scope: Scope) -> None:
         name, slot = self.kernel.barriers[arrive.barrier], self.slot(arrive.barrier, arrive.slot, scope)
+        if self._exchanges(arrive):
+            exchange.arrive(self, arrive, slot, block)
+            return
         if self._one_target(arrive):
             block.call(f"{self.kernel.view(arrive.barrier, arrive.targets.masks)}.arrive", slot)
             return

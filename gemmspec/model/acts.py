@@ -7,7 +7,7 @@ from gemmspec.model.barriers import Barriers, KnownBarrier
 from gemmspec.model.findings import Findings, known_words, plural, replacement, shown, shown_value
 from gemmspec.model.index import resolve_ref, resolve_term
 from gemmspec.model.roles import Roles
-from gemmspec.model.spec import Act, Given, Ref, Role, SlotFactor, Term
+from gemmspec.model.spec import Act, Cluster, Given, Ref, Role, SlotFactor, Term
 from gemmspec.record import record
 from gemmspec.source import Span
 from gemmspec.syntax.nodes import ActNode, IndexTerm, Number, RefNode, Value, Word
@@ -22,6 +22,8 @@ VERBS: dict[str, tuple[RoleKind, ...]] = {
     "load": (RoleKind.TMA,),
     "mma": (RoleKind.MMA,),
     "read": (RoleKind.EPILOGUE,),
+    "send": (RoleKind.EPILOGUE,),
+    "add": (RoleKind.EPILOGUE,),
     "store": (RoleKind.EPILOGUE,),
     "retire": (RoleKind.MMA,),
     "sync": tuple(RoleKind),
@@ -35,12 +37,13 @@ MAX_GROUPS = 7
 
 @record
 class Names:
-    """What a program may name. `operands`: what the gemm calls A and B."""
+    """What a program may name. `operands`: what the gemm calls A and B. `cluster`: None where its line is wrong."""
 
     roles: Roles
     barriers: Barriers
     operands: tuple[str, str]
     stages: SlotFactor | None
+    cluster: Cluster | None
     findings: Findings
 
 
@@ -68,6 +71,14 @@ def resolve_act(node: ActNode, role: Role, names: Names) -> Act | None:
         case "read":
             _no_more(node, findings, tail="from")
             return Act("read", node.span, owner=_owner(node, "from", names))
+        case "send" | "add":
+            _no_more(node, findings)
+            if names.cluster is not None and names.cluster.split == 1:
+                message = f"`{verb}` is for CTAs that share an output tile, but each has its own"
+                helps = (f"delete `{verb}`, or write `split 2` into the schedule line",)
+                findings.error("GS015", message, node.span, helps=helps)
+                return None
+            return Act(verb, node.span)
         case "store":
             _no_more(node, findings)
             return Act("store", node.span)

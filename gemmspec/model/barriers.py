@@ -17,7 +17,7 @@ PROPERTIES = ("via", "arrivals", "phase", "at", "multicast")
 VIAS = tuple(via.value for via in Via)
 AT_WORDS = ("own", "leader", "cta")
 # `cross` is a group of the Protocol, not a word of the language.
-GROUPS = ("pair", "cluster", "row", "column", "own")
+GROUPS = ("pair", "cluster", "row", "column", "peers", "own")
 MAX_SLOTS = 32
 """Of one factor: no ring that fits shared memory is deeper, and the proof's time grows with the depth squared."""
 MAX_BARRIERS = 128
@@ -215,6 +215,6 @@ def _mask(prop: Property | None, cluster: Cluster | None, findings: Findings) ->
 
 def _cluster_label(cluster: Cluster) -> tuple[Label, ...]:
     """Point to the cluster line, if there is one."""
-    if cluster.m * cluster.n == 1:
+    if cluster.size == 1:
         return ()
     return (Label(cluster.span, f"its ranks are 0 to {cluster.size - 1}"),)

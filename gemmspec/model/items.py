@@ -46,7 +46,7 @@ REQUIRED = {
 }
 KEYWORDS = (*REQUIRED, "cluster", "accumulators", "schedule", "program")
 STATEMENT_WORDS = frozenset(
-    ("for", "if", "wait", "arrive", "commit", "expect", "load", "mma", "read", "store", "retire", "sync")
+    ("for", "if", "wait", "arrive", "commit", "expect", "load", "mma", "read", "send", "add", "store", "retire", "sync")
 )
 FIRST_WORD = re.compile(r"^[^\S\n]*([A-Za-z_]\w*)", re.MULTILINE)
 

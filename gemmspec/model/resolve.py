@@ -8,6 +8,7 @@ the rules that do not depend on it still run; a Spec made beside errors must not
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from gemmspec.diagnostics import Diagnostic
@@ -63,6 +64,8 @@ def resolve(
     stages = resolve_count(items.stages, MAX_STAGES, title, findings)
     accumulators = resolve_count(items.accumulators, MAX_ACCUMULATORS, title, findings)
     schedule = resolve_schedule(items.schedule, cluster, title, findings)
+    if cluster is not None and schedule.split is not None:
+        cluster = replace(cluster, split=schedule.split.value)
 
     operands = (items.gemm.left.name.text, items.gemm.right.name.text) if items.gemm is not None else ("A", "B")
     check_names(items, operands, findings)
@@ -72,9 +75,9 @@ def resolve(
         stages=as_written(items.stages, stages) if items.stages is not None else None,
         accumulators=as_written(items.accumulators, accumulators) if "accumulators" not in lost else None,
     )
-    barriers = resolve_barriers(items, roles, counts, cluster, findings)
+    barriers = resolve_barriers(items, roles, counts, cluster if "schedule" not in lost else None, findings)
     ring = SlotFactor("stages", counts.stages, stages.span) if counts.stages is not None else None
-    programs = resolve_programs(items, Names(roles, barriers, operands, ring, findings))
+    programs = resolve_programs(items, Names(roles, barriers, operands, ring, cluster, findings))
 
     spec = None
     if (

@@ -7,6 +7,7 @@ Limits here are those of the language; what the target can do is for the rules t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from gemmspec.diagnostics import Label, SizeError
 from gemmspec.model.findings import Findings, backwards, plural, shown, shown_number
@@ -20,6 +21,7 @@ from gemmspec.syntax.nodes import (
     ClusterNode,
     CountNode,
     Number,
+    Property,
     ScheduleNode,
     SizeNode,
     SizesNode,
@@ -34,6 +36,8 @@ MAX_ACCUMULATORS = 16
 MAX_BLOCK = 4096
 MAX_CLUSTER_DIM = 16
 MAX_CTAS = 2**16 - 1
+SPLITS = (1, 2, 4, 8)
+"""Shares of the k tiles: chunks are dealt out evenly, and a portable cluster has at most 8 CTAs."""
 DEFAULT_BLOCK = (128, 128, 64)
 USUAL_SIZE = 4096
 
@@ -182,13 +186,31 @@ def resolve_schedule(node: ScheduleNode | None, cluster: Cluster | None, title: 
     if node is None:
         return Schedule("persistent", None, None, title)
     choice(node.kind, "schedule", ("persistent",), findings)
-    props = by_name(node.properties, ("ctas", "group"), findings)
+    props = by_name(node.properties, ("ctas", "group", "split"), findings)
+    split = _split(props.get("split"), findings)
+    if cluster is not None and split is not None:
+        cluster = replace(cluster, split=split.value)
     ctas = number(props.get("ctas"), 1, MAX_CTAS, findings)
     if ctas is not None and cluster is not None and ctas.value % cluster.size != 0:
         message = f"`ctas` is {ctas.value}, not a multiple of the cluster's {plural(cluster.size, 'CTA')}"
         labels = (Label(cluster.span, f"a cluster has {plural(cluster.size, 'CTA')}"),)
+        if split is not None:
+            labels += (Label(split.span, f"{plural(split.value, 'CTA')} for each tile"),)
         below = ctas.value - ctas.value % cluster.size
         helps = (f"write `ctas {below or cluster.size}`, or leave it out",)
         findings.error("GS006", message, ctas.span, labels=labels, helps=helps)
         ctas = None
-    return Schedule("persistent", ctas, number(props.get("group"), 1, MAX_CTAS, findings), node.span)
+    return Schedule("persistent", ctas, number(props.get("group"), 1, MAX_CTAS, findings), node.span, split)
+
+
+def _split(prop: Property | None, findings: Findings) -> Given[int] | None:
+    """Return how many CTAs share an output tile."""
+    split = number(prop, 1, MAX_CTAS, findings)
+    if prop is None or split is None:
+        # Some number is meant: what it is for is not to be judged as if there were none.
+        return Given(SPLITS[1], prop.span) if prop is not None else None
+    if split.value in SPLITS:
+        return split
+    message = f"`split` is {split.value}, but takes {', '.join(map(str, SPLITS[:-1]))} or {SPLITS[-1]}"
+    findings.error("GS006", message, split.span)
+    return Given(SPLITS[1], split.span)

@@ -65,15 +65,28 @@ class Gemm:
 
 @record
 class Cluster:
-    """CTAs along M and along N. CTA of rank r has M index r % m and N index r // m."""
+    """CTAs along M, along N, and `split` for each output tile: rank is x + m * (y + n * share)."""
 
     m: int
     n: int
     span: Span
+    split: int = 1
 
     @property
     def size(self) -> int:
-        return self.m * self.n
+        return self.m * self.n * self.split
+
+    def x(self, rank: int) -> int:
+        """Return the place of a CTA along M."""
+        return rank % self.m
+
+    def y(self, rank: int) -> int:
+        """Return the place of a CTA along N."""
+        return rank // self.m % self.n
+
+    def share(self, rank: int) -> int:
+        """Return which share of the k tiles, and of the chunks of D, is a CTA's."""
+        return rank // (self.m * self.n)
 
 
 @record
@@ -88,12 +101,13 @@ class Block:
 
 @record
 class Schedule:
-    """Persistent CTAs that walk the tiles in groups of `group` tile rows (L2 reuse)."""
+    """Persistent CTAs that walk the tiles in groups of `group` tile rows (L2 reuse), `split` of them for each tile."""
 
     kind: str
     ctas: Given[int] | None
     group: Given[int] | None
     span: Span
+    split: Given[int] | None = None
 
 
 @record
@@ -242,7 +256,7 @@ class If:
 class Act:
     """One action of a program.
 
-    verb: wait arrive commit expect load mma read store retire sync.
+    verb: wait arrive commit expect load mma read send add store retire sync.
     ref: the barrier and slot of wait, arrive, commit, expect, load.
     operands: what `load` loads (both where none is named). instance: `load A[1] ...` loads one consumer's A only.
     stage: `mma [stage - 1]`'s index into the stages. owner: `into 0` / `from 0`, whose accumulator; None is the own.

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gemmspec.proof.clocks import Clock
+from gemmspec.proof.clocks import Clock, raised
 from gemmspec.protocol.program import (
     AccRead,
     Action,
+    Add,
     Arrive,
     Branch,
     Loop,
@@ -20,6 +21,7 @@ from gemmspec.protocol.program import (
     Program,
     Protocol,
     ProxyFence,
+    Send,
     Slot,
     Statement,
     StoreCommit,
@@ -85,6 +87,11 @@ class Agent:
     waits: int = 0
     mma_waits: list[int] = field(default_factory=list[int])
     """For each multiply, the waits before it: all warps of a warpgroup take part in a multiply."""
+    wide_clock: Clock = 0
+    """What is known of receive buffers: `clock` at the last wait of cluster scope."""
+    move_stream: int = -1
+    """Its sends and additions that all its threads are known to have made."""
+    moves: int = 0
     commit_stream: int = -1
     commits: int = 0
     mma_stream: int = -1
@@ -119,6 +126,10 @@ class Agent:
         """Return how many times the slot's cursor has gone round."""
         cursor = slot.cursor
         return 0 if cursor is None else (self.counts[cursor] - slot.lag) // self.depths[cursor]
+
+    def with_moves(self, clock: Clock) -> Clock:
+        """Return a clock that knows of all its sends and additions so far."""
+        return raised(clock, self.move_stream, self.moves) if self.move_stream >= 0 else clock
 
     @property
     def now(self) -> list[Step]:
@@ -225,6 +236,9 @@ def give_streams(agents: list[Agent]) -> int:
         if agent.does(Mma):
             agent.mma_stream, agent.commit_stream = streams, streams + 1
             streams += 2
+        if agent.does(Send) or agent.does(Add):
+            agent.move_stream = streams
+            streams += 1
         if agent.does(AccRead):
             agent.read_stream = streams
             streams += 1

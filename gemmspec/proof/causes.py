@@ -17,6 +17,7 @@ from gemmspec.protocol.program import (
     Expect,
     Program,
     Protocol,
+    Send,
     Statement,
     Wait,
 )
@@ -96,6 +97,8 @@ def repair(spec: Spec, wrong: tuple[Mismatch, ...]) -> Spec:
 class Lack(Enum):
     """What a pipeline can lack, or have in contradiction."""
 
+    ROOM = "room"
+    """CTAs send each other parts of sums, and no barrier says that what was sent before has been added."""
     ARRIVAL = "arrival"
     """A barrier is waited for, and nothing arrives on it."""
     WAIT = "wait"
@@ -140,11 +143,26 @@ def gaps(protocol: Protocol) -> tuple[Gap, ...]:
         if ring and plan.per_k and plan.slots != protocol.spec.stages.value:
             counts = (str(plan.slots), str(protocol.spec.stages.value))
             out.append(Gap(Lack.SLOTS, plan, True, plan.barrier.waiters[0].value, plan.barrier.slots_span, counts))
-    return tuple(out)
+    return (*out, *_rooms(protocol))
 
 
 def _has(program: Program, barrier: str, *kinds: type[Statement]) -> bool:
     return any(isinstance(s, kinds) and getattr(s, "barrier", "") == barrier for s in program.walk())
+
+
+def _rooms(protocol: Protocol) -> list[Gap]:
+    """Find exchanges in which no barrier says that what was sent has been added."""
+    out: list[Gap] = []
+    for program in protocol.programs:
+        name = program.role.name
+        own = [p for p in protocol.barriers if p.exchange and any(w.value == name for w in p.barrier.waiters)]
+        if own and _sends(program) and all(plan.derived_phase == 0 for plan in own):
+            out.append(Gap(Lack.ROOM, own[0], False, name, own[0].barrier.name_span))
+    return out
+
+
+def _sends(program: Program) -> bool:
+    return any(isinstance(s, Send) for s in program.walk())
 
 
 def _trips(protocol: Protocol, plan: BarrierPlan, source: Program, waiter: Program) -> list[Gap]:

@@ -92,6 +92,6 @@ class Place:
     writer: Entry | None = None
     readers: list[Entry] = field(default_factory=list[Entry])
     tag: tuple[int, int] = (-1, -1)
-    """(tile, k) of a stage; (tile, k tiles summed) of an accumulator; (tile, chunk) of a store buffer."""
+    """(tile, k) of a stage; (tile, k tiles summed) of an accumulator or a part; (tile, chunk) of a store buffer."""
     written_order: int = -1
     """The writing agent's action count, for orders within one agent."""

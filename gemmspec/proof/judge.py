@@ -13,6 +13,7 @@ from gemmspec.proof.causes import Gap, Lack, Mismatch, gaps, mismatches, repair
 from gemmspec.proof.fault import Fault, Kind
 from gemmspec.proof.ways import OneWay, one_ways
 from gemmspec.protocol import Protocol, derive
+from gemmspec.protocol.program import BarrierPlan
 from gemmspec.record import record
 
 # Which fault speaks for its ring when there are several: memory first, since that is what goes wrong in the end.
@@ -65,7 +66,7 @@ def judge(protocol: Protocol) -> Verdict:
     for gap in _telling(gaps(mended), one_ways(mended)):
         # Loops that run differently often upset every ring.
         trips = isinstance(gap, Gap) and gap.what is Lack.TRIPS
-        explained = [f for f in rest if trips or _ring(mended, f) in (_name(gap.stages), "")]
+        explained = [f for f in rest if trips or _ring(mended, f) in (_concerned(gap), "")]
         if explained:
             hang = [f for f in explained if f.kind is Kind.DEADLOCK and trips]
             blames.append(Blame(gap, min(hang or explained, key=_telling_order)))
@@ -98,7 +99,7 @@ def roots(protocol: Protocol, faults: tuple[Fault, ...]) -> tuple[Fault, ...]:
 
 
 def _ring(protocol: Protocol, fault: Fault) -> str:
-    """Return which ring a fault is about: stages, accumulators, store buffers; "" for a hang."""
+    """Return which ring a fault is about: stages, accumulators, store buffers, parts of sums; "" for a hang."""
     if fault.kind is Kind.DEADLOCK:
         return ""
     name = fault.place.split("[")[0]
@@ -108,7 +109,9 @@ def _ring(protocol: Protocol, fault: Fault) -> str:
         return "accumulators"
     if name == "D":
         return "store buffers"
-    return _name(protocol.barrier(name).per_k)
+    if name == "R":
+        return "parts"
+    return _guarded(protocol.barrier(name))
 
 
 def _telling_order(fault: Fault) -> tuple[bool, int]:
@@ -116,8 +119,13 @@ def _telling_order(fault: Fault) -> tuple[bool, int]:
     return not fault.every, _RANK.index(fault.kind)
 
 
-def _name(stages: bool) -> str:
-    return "stages" if stages else "accumulators"
+def _guarded(plan: BarrierPlan) -> str:
+    return "parts" if plan.exchange else "stages" if plan.per_k else "accumulators"
+
+
+def _concerned(cause: Gap | OneWay) -> str:
+    """Return which ring lacks something."""
+    return _guarded(cause.plan) if isinstance(cause, Gap) else "stages" if cause.stages else "accumulators"
 
 
 def _keys(faults: tuple[Fault, ...]) -> set[tuple[Kind, str]]:
@@ -145,7 +153,7 @@ def _guilty(
 
 
 def _consequence(protocol: Protocol, wrong: Mismatch, faults: tuple[Fault, ...]) -> Fault:
-    ring = _name(wrong.plan.per_k)
+    ring = _guarded(wrong.plan)
     own = [f for f in faults if _ring(protocol, f) in (ring, "")] or list(faults)
     return min(own, key=_telling_order)
 
@@ -156,5 +164,5 @@ def _telling(found: tuple[Gap, ...], ways: tuple[OneWay, ...]) -> tuple[Gap | On
     def lacking(what: Lack) -> tuple[Gap, ...]:
         return tuple(g for g in found if g.what is what)
 
-    missing = (*lacking(Lack.ARRIVAL), *ways)
+    missing = (*lacking(Lack.ARRIVAL), *lacking(Lack.ROOM), *ways)
     return missing or lacking(Lack.WAIT) or lacking(Lack.TRIPS) or lacking(Lack.SLOTS)

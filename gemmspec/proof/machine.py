@@ -20,6 +20,7 @@ from gemmspec.protocol.program import (
     AccRead,
     AccReadWait,
     Action,
+    Add,
     Arrive,
     BlockSync,
     Commit,
@@ -30,6 +31,7 @@ from gemmspec.protocol.program import (
     Protocol,
     ProxyFence,
     Retire,
+    Send,
     StoreCommit,
     StoreIssue,
     StoreWait,
@@ -148,6 +150,10 @@ class Machine:
                 return self.memory.mma
             case AccRead():
                 return self.memory.acc_read
+            case Send():
+                return self._send
+            case Add():
+                return self.memory.add
             case StoreWrite():
                 return self.memory.store_write
             case StoreIssue():
@@ -182,6 +188,7 @@ class Machine:
                 agent.last_sync = agent.order
                 if agent.wait_stream != agent.index:
                     agent.clock = raised(agent.clock, agent.wait_stream, agent.waits)
+                    agent.clock = agent.with_moves(agent.clock)
                     agent.version += 1
             case TcgenFence(side):
                 if side is FenceSide.AFTER:
@@ -221,6 +228,8 @@ class Machine:
             agent.version += 1
             if cell.last_tile[needed - 1] > agent.tile:
                 self.faults.add(Kind.DEADLOCK, agent, step, None, cell.place, "later tile")
+        if self.plans[wait.barrier].exchange:
+            agent.wide_clock = agent.clock
         if cell.completed > needed:
             self.faults.add(Kind.LAPPED, agent, step, cell.before[-1] if cell.before else None, cell.place, "")
         else:
@@ -245,7 +254,7 @@ class Machine:
         if arrive.threads > 1:
             # Each thread arrives behind its own waits. (One thread that arrives for all knows of the others' waits
             # only what a sync or a multiply of the warpgroup told it.)
-            clock = raised(clock, agent.wait_stream, agent.waits)
+            clock = agent.with_moves(raised(clock, agent.wait_stream, agent.waits))
         for cta in self._inside(agent, step, arrive.barrier, arrive.targets):
             self._arrive_at(self._cell(arrive.barrier, cta, slot), arrive.threads, entry, clock)
         self._release(agent)
@@ -262,6 +271,9 @@ class Machine:
         for cta in self._inside(agent, step, commit.barrier, commit.targets):
             self._arrive_at(self._cell(commit.barrier, cta, slot), 1, entry, clock)
         self._release(agent)
+
+    def _send(self, agent: Agent, step: Step, send: Send) -> None:
+        self.memory.send(agent, step, send, self._inside(agent, step, "R", send.writes))
 
     def _load(self, agent: Agent, step: Step, load: Load) -> None:
         slot = agent.slot(load.barrier_slot)

@@ -11,8 +11,8 @@ from gemmspec.proof.cells import Cell, Entry, Place
 from gemmspec.proof.clocks import Clock, seen
 from gemmspec.proof.fault import Fault, Kind
 from gemmspec.proof.faults import Faults, at
-from gemmspec.protocol.program import AccRead, Load, Mma, Protocol, StoreIssue, StoreWrite
-from gemmspec.protocol.tile import Tiling
+from gemmspec.protocol.program import AccRead, Add, Load, Mma, Protocol, Send, StoreIssue, StoreWrite
+from gemmspec.protocol.tile import Tiling, receive_slot
 from gemmspec.vocabulary import Operand
 
 
@@ -21,11 +21,13 @@ class Memory:
 
     def __init__(self, protocol: Protocol, trips: Trips, faults: Faults) -> None:
         self.faults = faults
+        self.spec, self.split = protocol.spec, protocol.spec.cluster.split
         self.k_tiles, self.tiles = trips.k, trips.tiles
         tiling = Tiling.of(protocol.spec)
         self.consumers, self.accumulators = tiling.consumers, tiling.accumulators
         self.ctas = protocol.spec.cluster.size
         self.tmem = protocol.spec.target.has_tmem
+        self.order = "tcgen05 fence" if self.tmem else "scope"
         self.chunks = min(tiling.chunks, trips.chunks)
         self.stored: dict[tuple[int, int, int], set[int]] = {}
         """(CTA, consumer, tile) to the chunks of it that were stored."""
@@ -88,13 +90,47 @@ class Memory:
         agent.order += 1
         agent.last_read = agent.order
 
+    def send(self, agent: Agent, step: Step, send: Send, owners: tuple[int, ...]) -> None:
+        """All threads write the peers' shares of their registers into the peers' receive buffers."""
+        entry = Entry(agent.move_stream, agent.moves, agent, step, agent.tile)
+        acc = self._place("acc", agent.cta, agent.slot(send.acc))
+        self._read(acc, Entry(agent.index, agent.epoch, agent, step, agent.tile), agent.clock, self._partial(agent))
+        for owner in owners:
+            place = self._place("R", owner, agent.slot(send.slot) + receive_slot(self.spec, agent.cta, owner))
+            self._write(place, entry, agent.wide_clock)
+            place.tag = self._partial(agent)
+        agent.moves += 1
+
+    def add(self, agent: Agent, step: Step, add: Add) -> None:
+        """All threads add what the peers sent to their own share, which is whole then."""
+        entry = Entry(agent.move_stream, agent.moves, agent, step, agent.tile)
+        acc = self._place("acc", agent.cta, agent.slot(add.acc))
+        here = Entry(agent.index, agent.epoch, agent, step, agent.tile)
+        self._read(acc, here, agent.clock, self._partial(agent))
+        first = agent.slot(add.slot)
+        for slot in range(first, first + add.parts):
+            self._read(self._place("R", agent.cta, slot), entry, agent.wide_clock, self._partial(agent))
+        acc.writer, acc.readers, acc.tag = here, [], self._whole(agent)
+        agent.moves += 1
+
+    def _partial(self, agent: Agent) -> tuple[int, int]:
+        """The sum over the k tiles of one CTA."""
+        return agent.tile, self.k_tiles
+
+    def _whole(self, agent: Agent) -> tuple[int, int]:
+        """The sum over all k tiles: where CTAs share a tile, one more step than the partial one."""
+        return agent.tile, self.k_tiles + (self.split > 1)
+
     def store_write(self, agent: Agent, step: Step, write: StoreWrite) -> None:
         """All threads convert a chunk and write it to a store buffer."""
         entry = Entry(agent.index, agent.epoch, agent, step, agent.tile)
         if not self.tmem:
             agent.owner = self._registers(agent)
             place = self._place("acc", agent.cta, agent.owner)
-            self._read(place, entry, agent.clock, (agent.tile, self.k_tiles))
+            if self.split > 1 and place.tag == self._partial(agent):
+                self.faults.add(Kind.WRONG_DATA, agent, step, None, place.name, "part of the sum")
+            else:
+                self._read(place, entry, agent.clock, self._whole(agent))
         elif agent.held != (agent.tile, step.chunk):
             self.faults.add(Kind.WRONG_DATA, agent, step, None, "registers", "chunk")
         elif agent.reads_done < agent.reads:
@@ -154,7 +190,7 @@ class Memory:
             self.faults.add(Kind.READ_EARLY, agent, entry.step, None, place.name, "")
         elif writer.stream != agent.index and seen(known, writer.stream) <= writer.turn:
             if seen(agent.clock, writer.stream) > writer.turn:
-                self.faults.add(Kind.NOT_VISIBLE, agent, entry.step, writer, place.name, "tcgen05 fence")
+                self.faults.add(Kind.NOT_VISIBLE, agent, entry.step, writer, place.name, self.order)
             elif place.tag > meant:
                 # The next data may come before this read is over: told from the writer's side.
                 self.faults.between(Kind.OVERWRITE, writer, entry, place.name)
@@ -172,11 +208,11 @@ class Memory:
         for reader in place.readers:
             if reader.stream != agent.index and seen(known, reader.stream) <= reader.turn:
                 kind = Kind.NOT_VISIBLE if seen(agent.clock, reader.stream) > reader.turn else Kind.OVERWRITE
-                self.faults.add(kind, agent, entry.step, reader, place.name, "tcgen05 fence")
+                self.faults.add(kind, agent, entry.step, reader, place.name, self.order)
                 break
         else:
             writer = place.writer
             unknown = writer is not None and seen(known, writer.stream) <= writer.turn
-            if writer and unknown and writer.stream not in (agent.index, agent.mma_stream):
+            if writer and unknown and writer.stream not in (agent.index, agent.mma_stream, agent.move_stream):
                 self.faults.add(Kind.WRITE_WRITE, agent, entry.step, writer, place.name, "")
         place.writer, place.readers = entry, []

@@ -27,7 +27,12 @@ def where(protocol: Protocol, place: str) -> str:
     spec, tiling = protocol.spec, Tiling.of(protocol.spec)
     slot = int(rest.rstrip("]")) if rest else None
     if slot is None:
-        return {"D": "the store buffers", "acc": "the accumulator", "registers": "the registers"}.get(name, f"`{name}`")
+        return {
+            "D": "the store buffers",
+            "R": "the receive buffers",
+            "acc": "the accumulator",
+            "registers": "the registers",
+        }.get(name, f"`{name}`")
     if name == "A":
         stage, consumer = divmod(slot, tiling.consumers)
         return f"stage {stage} of A" + (f" for consumer {consumer}" if tiling.consumers > 1 else "")
@@ -37,6 +42,9 @@ def where(protocol: Protocol, place: str) -> str:
         return _accumulator(spec, tiling, slot)
     if name == "D":
         return f"store buffer {slot}"
+    if name == "R":
+        consumer, part = divmod(slot, max(tiling.split - 1, 1))
+        return f"receive buffer {part}" + (f" of consumer {consumer}" if tiling.consumers > 1 else "")
     return f"`{place}`"
 
 
@@ -53,6 +61,8 @@ _DOING = {
     "load": "loads",
     "mma": "multiplies",
     "read": "reads the accumulator",
+    "send": "sends its part of the sum",
+    "add": "adds the parts of the sum",
     "store": "stores",
     "retire": "retires",
 }
@@ -91,6 +101,10 @@ def effect(protocol: Protocol, fault: Fault) -> str:
             return "one chunk is stored for nothing, or another one is missing"
         case Kind.WRONG_DATA if fault.detail == "rows of another consumer":
             return "the sums end up in the wrong rows of D"
+        case Kind.WRONG_DATA if fault.detail == "part of the sum":
+            return (
+                f"{actor} stores the sum over the k tiles of one CTA, without those of its peers: the tile is garbage"
+            )
         case Kind.WRONG_DATA:
             return f"{actor} finds in {place} the data of another tile, k tile or chunk: the tile is garbage"
         case Kind.NOT_VISIBLE:

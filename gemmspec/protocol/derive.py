@@ -30,6 +30,7 @@ from gemmspec.protocol.program import (
     Statement,
     Wait,
 )
+from gemmspec.protocol.standard import is_exchange
 from gemmspec.protocol.tile import Tiling
 from gemmspec.record import record
 from gemmspec.vocabulary import LoopKind
@@ -117,6 +118,7 @@ def _plan(spec: Spec, d: BarrierDraft, programs: tuple[Program, ...]) -> Barrier
         targets=d.targets,
         derived_targets=d.derived_targets,
         per_k=d.per_k,
+        exchange=is_exchange(spec, d.barrier),
     )
 
 
@@ -189,4 +191,5 @@ def _buffers(spec: Spec) -> tuple[Buffer, ...]:
         Buffer("B", Space.SMEM, t.stages, t.b_bytes),
         acc,
         Buffer("D", Space.SMEM, t.writers * t.buffers, t.d_bytes),
+        *((Buffer("R", Space.SMEM, t.consumers * (t.split - 1), t.part_bytes),) if t.split > 1 else ()),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gemmspec.model.spec import Barrier, Given, Spec
 from gemmspec.protocol.program import Targets
-from gemmspec.protocol.standard import per_k, via_of
+from gemmspec.protocol.standard import is_exchange, is_room, per_k, via_of
 from gemmspec.record import record
 from gemmspec.vocabulary import Group, Operand, RoleKind, Via
 
@@ -44,6 +44,8 @@ def first_phase(spec: Spec, barrier: Barrier) -> int:
     Whoever waits for data (downstream) must block on a fresh barrier: parity 0. Whoever waits for room
     (upstream) must pass at first, since all slots start free: parity 1.
     """
+    if is_exchange(spec, barrier):
+        return int(is_room(spec, barrier))
     return 0 if _position(spec, barrier.sources) < _position(spec, barrier.waiters) else 1
 
 
@@ -59,6 +61,8 @@ def derived_targets(spec: Spec, barrier: Barrier, via: Via) -> Targets:
     cluster, pair = spec.cluster, spec.pair
     if via is Via.TMA:
         return Targets.group(Group.LEADER, cluster, pair)
+    if is_exchange(spec, barrier):
+        return Targets.group(Group.PEERS, cluster, pair)
     if all(spec.role(g.value).does(RoleKind.TMA) for g in barrier.waiters):
         return _writers(spec)
     if all(_leader_only(spec, g.value) for g in barrier.waiters):

@@ -14,6 +14,7 @@ from gemmspec.protocol.draft import BarrierDraft
 from gemmspec.protocol.program import (
     AccRead,
     AccReadWait,
+    Add,
     Arrive,
     BlockSync,
     Branch,
@@ -27,6 +28,7 @@ from gemmspec.protocol.program import (
     Program,
     ProxyFence,
     Retire,
+    Send,
     Slot,
     Statement,
     StoreCommit,
@@ -221,6 +223,10 @@ class _Builder:
         n = self.tiling.buffers
         return Slot(self.writer * n, n, 1, self._cursor(BUFFERS))
 
+    def _receive(self) -> Slot:
+        n = self.tiling.split - 1
+        return Slot(self.consumer * n, n, 0, None)
+
     def _act(self, step: Act) -> list[Statement]:
         span = step.span
         match step.verb:
@@ -243,6 +249,12 @@ class _Builder:
                 return [Mma(a, self._stage(1, lag), self._acc(step.owner, self.consumer), step.owner, span)]
             case "read":
                 return [AccRead(self._acc(step.owner, self.reads), step.owner, span), AccReadWait(span)]
+            case "send":
+                peers = Targets.group(Group.PEERS, self.spec.cluster, self.spec.pair)
+                return [Send(self._receive(), self._acc(None, self.consumer), peers, span)]
+            case "add":
+                acc = self._acc(None, self.consumer)
+                return [Add(self._receive(), acc, self.tiling.split - 1, span)]
             case "store":
                 return self._store(span)
             case "retire":

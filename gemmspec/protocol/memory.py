@@ -35,7 +35,8 @@ class Region:
 def smem_map(spec: Spec) -> tuple[Region, ...]:
     """Return the dynamic shared memory of one CTA, in bytes, in order of offset.
 
-    First the word that tcgen05.alloc writes, then the mbarriers, then on 1024-byte boundaries A, B, D.
+    First the word that tcgen05.alloc writes, then the mbarriers, then on 1024-byte boundaries A, B, D, and with `split`
+    R, the receive buffers of parts of sums.
     """
     tiling = Tiling.of(spec)
     regions: list[Region] = []
@@ -65,6 +66,9 @@ def smem_map(spec: Spec) -> tuple[Region, ...]:
         f"{buffers} x {tiling.block_m} x {tiling.chunk} {e_out.value}",
         TILE_ALIGNMENT,
     )
+    if tiling.split > 1:
+        parts = f"{c} x {counted(tiling.split - 1, 'part')} x {tiling.block_m} x {tiling.acc_columns // tiling.split}"
+        place("R", c * (tiling.split - 1), tiling.part_bytes, f"{parts} f32", TILE_ALIGNMENT)
     return tuple(regions)
 
 

@@ -8,6 +8,7 @@ The whole of it as a grammar (loops nest, everything else is flat):
     body      = (Loop | Branch | Action)*
     Action    = Wait | Arrive | Expect | Commit                            mbarriers
               | Load | Mma | Retire | AccRead | AccReadWait                loads, multiplies, accumulators
+              | Send | Add                                                 parts of a sum, between CTAs
               | StoreWrite | StoreIssue | StoreCommit | StoreWait          registers -> store buffer -> D
               | ProxyFence | TcgenFence | WarpgroupSync | BlockSync        order
 
@@ -186,6 +187,34 @@ class AccReadWait:
 
 
 @record
+class Send:
+    """Each of the 128 threads writes the peers' shares of its accumulator registers into their receive buffers.
+
+    To the same consumer of each CTA of `writes` (`st.shared::cluster`, generic proxy), into slot `slot` plus the
+    sender's place among the owner's peers (`receive_slot`). Thread t writes what thread t of the owner reads.
+    """
+
+    slot: Slot
+    acc: Slot
+    writes: Targets
+    span: Span
+
+
+@record
+class Add:
+    """Each of the 128 threads adds the parts of all CTAs of its own share, in the order of the CTAs' shares.
+
+    Reads slots `slot` .. `slot + parts - 1` of the own receive buffer and the accumulator registers, in which the sum
+    then stands.
+    """
+
+    slot: Slot
+    acc: Slot
+    parts: int
+    span: Span
+
+
+@record
 class StoreWrite:
     """Convert the chunk in registers and write it to the store buffer (generic proxy), all 128 threads."""
 
@@ -264,6 +293,8 @@ Action = (
     | Retire
     | AccRead
     | AccReadWait
+    | Send
+    | Add
     | StoreWrite
     | StoreIssue
     | StoreCommit
@@ -336,6 +367,9 @@ class BarrierPlan:
     derived_targets: Targets
     per_k: bool
     """Whether the standard programs use it once a k tile (else once a tile)."""
+    exchange: bool = False
+    """Whether it orders what CTAs write into each other's receive buffers: its arrivals release, and its waits acquire,
+    at cluster scope."""
 
     @property
     def name(self) -> str:
@@ -357,7 +391,8 @@ class Space(Enum):
 @record
 class Buffer:
     """A ring of equal slots in each CTA: A [stage][consumer], B [stage], acc [consumer][accumulator],
-    D [epilogue instance][buffer]. `size`: bytes a slot in SMEM, columns a slot in TMEM, registers a thread else."""
+    D [epilogue instance][buffer], R [consumer][peer], where CTAs share a tile. `size`: bytes a slot in SMEM, columns a
+    slot in TMEM, registers a thread else."""
 
     name: str
     space: Space

@@ -6,6 +6,8 @@ standard and a custom program take the same way into the Protocol, and `show` ca
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gemmspec.model.spec import Act, Barrier, For, Given, If, Ref, Role, SlotFactor, Spec, Step, Term
 from gemmspec.protocol.tile import Tiling
 from gemmspec.source import Span
@@ -29,15 +31,51 @@ def per_k(spec: Spec, barrier: Barrier) -> bool:
     words = {f.text for f in barrier.factors}
     if "stages" in words:
         return True
-    if words & {"accumulators", *(r.name for r in spec.roles)}:
+    if words & {"accumulators", *(r.name for r in spec.roles)} or is_exchange(spec, barrier):
         return False
     return not any(_only_epilogue(spec, side) for side in (barrier.sources, barrier.waiters))
+
+
+def is_exchange(spec: Spec, barrier: Barrier) -> bool:
+    """Return whether a barrier stands between those that multiply and store, in CTAs that share an output tile."""
+    roles = [spec.role(name.value) for name in (*barrier.sources, *barrier.waiters)]
+    fused = all(r.does(RoleKind.MMA) and r.does(RoleKind.EPILOGUE) for r in roles)
+    return spec.cluster.split > 1 and fused and all(f.text != "stages" for f in barrier.factors)
+
+
+def is_room(spec: Spec, barrier: Barrier) -> bool:
+    """Return whether a barrier of an exchange says that receive buffers are free (else that parts have come).
+
+    A program says it by what it waits for ahead of its first `send`. For standard ones the order of the barrier lines
+    does: parts first, then room; one that stands alone says it by its phase.
+    """
+    waiters = [w.value for w in barrier.waiters]
+    for program in (p for p in spec.programs if p.role in waiters):
+        acts = [a for a in acts_of(program.body) if a.verb == "send" or (a.verb == "wait" and a.ref)]
+        for act in acts:
+            if act.verb == "send" or (act.ref and act.ref.barrier == barrier.name):
+                return act.verb != "send"
+    alike = [b.name for b in spec.barriers if is_exchange(spec, b) and any(w.value in waiters for w in b.waiters)]
+    if len(alike) == 1 and barrier.phase:
+        return barrier.phase.value == 1
+    return alike.index(barrier.name) > 0
+
+
+def acts_of(steps: tuple[Step, ...]) -> Iterator[Act]:
+    """Yield every action of a program, in order."""
+    for step in steps:
+        if isinstance(step, Act):
+            yield step
+        else:
+            yield from acts_of(step.body)
 
 
 def via_of(spec: Spec, barrier: Barrier) -> Via:
     """Return how arrivals on a barrier come about: as written, else by what its sources do."""
     if barrier.via:
         return barrier.via.value
+    if is_exchange(spec, barrier):
+        return Via.THREADS
     kinds = {kind for name in barrier.sources for kind in spec.role(name.value).kinds}
     if RoleKind.TMA in kinds:
         return Via.TMA
@@ -81,6 +119,8 @@ def _epilogue(spec: Spec, role: Role) -> tuple[Step, ...]:
     fused = role.does(RoleKind.MMA)
     head: tuple[Step, ...] = () if fused else _tile_waits(spec, role)
     tail = _tile_signals(spec, role)
+    if spec.cluster.split > 1:
+        head += _exchange(spec, role)
     chunk: list[Step] = [] if fused else [Act("read", role.span)]
     if tail and Tiling.of(spec).release is Release.READ:
         if Tiling.of(spec).chunks == 1:
@@ -92,12 +132,29 @@ def _epilogue(spec: Spec, role: Role) -> tuple[Step, ...]:
     return (*head, _loop(LoopKind.CHUNK, tuple(chunk), role), *tail)
 
 
+def _exchange(spec: Spec, role: Role) -> tuple[Step, ...]:
+    """Send the peers their shares once they have room, and add theirs to the own."""
+
+    def waits(room: bool) -> tuple[Step, ...]:
+        exchanges = (b for b in _waited(spec, role) if is_exchange(spec, b))
+        return tuple(_act("wait", spec, b, role) for b in exchanges if is_room(spec, b) is room)
+
+    def signals(room: bool) -> tuple[Step, ...]:
+        exchanges = (b for b in _signalled(spec, role) if is_exchange(spec, b))
+        return tuple(_signal(spec, b, role) for b in exchanges if is_room(spec, b) is room)
+
+    send, add = Act("send", role.span), Act("add", role.span)
+    return (*waits(True), send, *signals(False), *waits(False), add, *signals(True))
+
+
 def _tile_waits(spec: Spec, role: Role) -> tuple[Step, ...]:
-    return tuple(_act("wait", spec, b, role) for b in _waited(spec, role) if not per_k(spec, b))
+    waited = (b for b in _waited(spec, role) if not is_exchange(spec, b))
+    return tuple(_act("wait", spec, b, role) for b in waited if not per_k(spec, b))
 
 
 def _tile_signals(spec: Spec, role: Role) -> tuple[Step, ...]:
-    return tuple(_signal(spec, b, role) for b in _signalled(spec, role) if not per_k(spec, b))
+    signalled = (b for b in _signalled(spec, role) if not is_exchange(spec, b))
+    return tuple(_signal(spec, b, role) for b in signalled if not per_k(spec, b))
 
 
 def _signal(spec: Spec, barrier: Barrier, role: Role, lag: int = 0) -> Act:

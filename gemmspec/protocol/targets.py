@@ -28,17 +28,20 @@ class Targets:
     @staticmethod
     def group(group: Group, cluster: Cluster, pair: int) -> Targets:
         """Return the masks of a named group; `pair` is the number of CTAs of one MMA (1 or 2)."""
-        m, size = cluster.m, cluster.size
+        size = cluster.size
         ranks = range(size)
 
         def mask(members: Iterator[int]) -> int:
             return sum(1 << r for r in members)
 
         def row(c: int) -> int:
-            return mask(r for r in ranks if r % m == c % m)
+            return mask(r for r in ranks if cluster.x(r) == cluster.x(c) and cluster.share(r) == cluster.share(c))
 
         def column(c: int) -> int:
-            return mask(r for r in ranks if r // m == c // m)
+            return mask(r for r in ranks if cluster.y(r) == cluster.y(c) and cluster.share(r) == cluster.share(c))
+
+        def peers(c: int) -> int:
+            return mask(r for r in ranks if r != c and (r - c) % (cluster.m * cluster.n) == 0)
 
         match group:
             case Group.OWN:
@@ -55,6 +58,8 @@ class Targets:
                 return Targets(tuple((1 << size) - 1 for _ in ranks))
             case Group.CROSS:
                 return Targets(tuple(row(c) | column(c) for c in ranks))
+            case Group.PEERS:
+                return Targets(tuple(peers(c) for c in ranks))
 
     def named(self, cluster: Cluster, pair: int) -> Group | None:
         """Return the smallest named group with these masks, if there is one."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gemmspec.model.spec import Role, Spec
 from gemmspec.record import record
-from gemmspec.vocabulary import Operand, Release, RoleKind
+from gemmspec.vocabulary import DType, Operand, Release, RoleKind
 
 DEFAULT_CHUNK = 64
 DEFAULT_GROUP = 8
@@ -36,6 +36,9 @@ class Tiling:
     """Columns of one accumulator: block n of every CTA of the pair."""
     chunk: int
     chunks: int
+    """Chunks that one CTA stores: its share of those of the accumulator."""
+    split: int
+    """CTAs that share an output tile: each has its k tiles, and its chunks of the sum."""
     buffers: int
     """Store buffers of one epilogue instance."""
     release: Release
@@ -47,6 +50,8 @@ class Tiling:
     b_bytes: int
     d_bytes: int
     """One store buffer."""
+    part_bytes: int
+    """What one consumer receives of one peer: float32 sums of its share of the columns."""
     ctas: int
     """Persistent CTAs: a multiple of the cluster size."""
     group: int
@@ -59,10 +64,11 @@ class Tiling:
         """Return the tiling of a spec."""
         pair = spec.pair
         m, n, k = spec.block.m.value, spec.block.n.value, spec.block.k.value
-        columns = n * pair
+        columns, split = n * pair, spec.cluster.split
         consumers = sum(r.instances for r in spec.roles_of(RoleKind.MMA)) or 1
         epilogues = spec.roles_of(RoleKind.EPILOGUE)
-        chunk = next((r.chunk.value for r in epilogues if r.chunk), widest_chunk(spec, columns, DEFAULT_CHUNK))
+        widest = widest_chunk(spec, columns // split, DEFAULT_CHUNK)
+        chunk = next((r.chunk.value for r in epilogues if r.chunk), widest)
         default_buffers = 1 if spec.target.has_tmem else 2
         buffers = next((r.buffers.value for r in epilogues if r.buffers), default_buffers)
         release = next((r.release.value for r in epilogues if r.release), Release.STORE)
@@ -79,7 +85,8 @@ class Tiling:
             pair=pair,
             acc_columns=columns,
             chunk=chunk,
-            chunks=ceil_div(columns, chunk),
+            chunks=ceil_div(columns, chunk * split),
+            split=split,
             buffers=buffers,
             release=release,
             tile_m=m * consumers * spec.cluster.m,
@@ -87,6 +94,7 @@ class Tiling:
             a_bytes=m * k * spec.gemm.a.value.bytes,
             b_bytes=n * k * spec.gemm.b.value.bytes,
             d_bytes=m * chunk * spec.gemm.d.value.bytes,
+            part_bytes=m * columns // split * DType.F32.bytes,
             ctas=max(asked // spec.cluster.size, 1) * spec.cluster.size,
             group=spec.schedule.group.value if spec.schedule.group else DEFAULT_GROUP,
             a_parts=spec.cluster.n if Operand.A in shared else 1,
@@ -94,8 +102,13 @@ class Tiling:
         )
 
     def k_tiles(self, k: int) -> int:
-        """k tiles of a depth of `k` elements; the last may be ragged (TMA fills with zeros)."""
-        return ceil_div(k, self.block_k)
+        """k tiles of one CTA for a depth of `k` elements, the same number for all that share an output tile.
+
+        The last ones may be ragged, or lie behind K. PTX ISA, cp.async.bulk.tensor (out-of-bounds access): TMA fills
+        with zeros what lies outside, and counts the bytes of the whole box, so such a tile adds nothing, and takes
+        part in the pipeline like any other.
+        """
+        return ceil_div(k, self.block_k * self.split)
 
     def m_tiles(self, m: int) -> int:
         """Output tiles along M."""
@@ -122,15 +135,31 @@ def row_of(spec: Spec, tiling: Tiling, m_index: int, rank: int, consumer: int) -
     In a pair, one MMA's rows are those of both CTAs, so consumers are the outer factor; without pairs a CTA's
     consumers are adjacent, so that one TMA box can load the A rows of all of them.
     """
-    x = rank % spec.cluster.m
+    x = spec.cluster.x(rank)
     if spec.paired:
         return ((m_index * tiling.consumers + consumer) * spec.cluster.m + x) * tiling.block_m
     return ((m_index * spec.cluster.m + x) * tiling.consumers + consumer) * tiling.block_m
 
 
 def column_of(spec: Spec, tiling: Tiling, n_index: int, rank: int) -> int:
-    """Return the first column of D that the CTA of that rank stores in tile column `n_index`."""
-    return (n_index * spec.cluster.n + rank // spec.cluster.m) * tiling.acc_columns
+    """Return the first column of D that the CTA of that rank computes in tile column `n_index`."""
+    return (n_index * spec.cluster.n + spec.cluster.y(rank)) * tiling.acc_columns
+
+
+def chunk_of(spec: Spec, tiling: Tiling, rank: int, chunk: int) -> int:
+    """Return the number, among those of the accumulator, of a chunk that the CTA of that rank stores."""
+    return spec.cluster.share(rank) * tiling.chunks + chunk
+
+
+def depth_of(spec: Spec, tiling: Tiling, k: int, rank: int, k_tile: int) -> int:
+    """Return where, along K, a k tile of the CTA of that rank starts; `k` is the whole depth, in elements."""
+    return (spec.cluster.share(rank) * tiling.k_tiles(k) + k_tile) * tiling.block_k
+
+
+def receive_slot(spec: Spec, sender: int, owner: int) -> int:
+    """Return the place of a CTA among the peers of another: its share, those above the owner's one less."""
+    share = spec.cluster.share(sender)
+    return share - (share > spec.cluster.share(owner))
 
 
 def b_row_of(spec: Spec, tiling: Tiling, n_index: int, rank: int) -> int:

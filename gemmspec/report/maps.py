@@ -16,7 +16,8 @@ def maps_text(spec: Spec) -> str:
 
 def _work(spec: Spec) -> Iterator[str]:
     t, cluster = Tiling.of(spec), spec.cluster
-    who = "a CTA" if cluster.size == 1 else f"a cluster of {cluster.m} x {cluster.n} CTAs"
+    dims = f"{cluster.m} x {cluster.n}" + (f" x {cluster.split}" if cluster.split > 1 else "")
+    who = "a CTA" if cluster.size == 1 else f"a cluster of {dims} CTAs"
     yield f"{who} computes {t.tile_m} x {t.tile_n} of D at a time; a stage holds {t.stage_bytes} bytes in each CTA"
     m, n, k = (size.fixed for size in spec.sizes)
     if m is None or n is None or k is None:
@@ -25,7 +26,8 @@ def _work(spec: Spec) -> Iterator[str]:
     waves = ceil_div(rows * columns, clusters)
     last = rows * columns - (waves - 1) * clusters
     workers = f"{clusters} persistent {'CTAs' if cluster.size == 1 else 'clusters'}"
-    yield f"{rows} x {columns} tiles of {t.k_tiles(k)} k tiles each, for {workers}"
+    depth = f"{t.k_tiles(k)} k tiles" + (f" a CTA, {t.split} CTAs" if t.split > 1 else "")
+    yield f"{rows} x {columns} tiles of {depth} each, for {workers}"
     yield f"{waves} wave{'s' if waves > 1 else ''}, the last with {last} tiles"
 
 

@@ -14,6 +14,7 @@ from gemmspec.protocol.program import (
     AccRead,
     AccReadWait,
     Action,
+    Add,
     Arrive,
     BlockSync,
     Branch,
@@ -26,6 +27,7 @@ from gemmspec.protocol.program import (
     Program,
     ProxyFence,
     Retire,
+    Send,
     Slot,
     Statement,
     StoreCommit,
@@ -104,6 +106,12 @@ class _Writer:
                 return f"tcgen05.ld a chunk of acc[{self._slot(action.acc)}]"
             case AccReadWait():
                 return "tcgen05.wait::ld"
+            case Send():
+                to = self._slot(action.slot)
+                return f"send the peers' shares of acc[{self._slot(action.acc)}] into their R[{to} ..]"
+            case Add():
+                parts = f"R[{self._slot(action.slot)} ..]" + (f" {action.parts} parts" if action.parts > 1 else "")
+                return f"add {parts} to the own share of acc[{self._slot(action.acc)}]"
             case StoreWrite():
                 return f"write the chunk to D[{self._slot(action.buffer)}]"
             case StoreIssue():

@@ -50,7 +50,8 @@ def _head(spec: Spec) -> Iterator[str]:
     yield f"stages {t.stages}"
     if spec.target.has_tmem:
         yield f"accumulators {t.accumulators}"
-    yield f"schedule {spec.schedule.kind} ctas {t.ctas} group {t.group}"
+    split = f" split {spec.cluster.split}" if spec.schedule.split else ""
+    yield f"schedule {spec.schedule.kind} ctas {t.ctas} group {t.group}{split}"
 
 
 def _size(size: Size) -> str:

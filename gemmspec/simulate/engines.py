@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gemmspec.protocol.program import AccRead, Commit, Load, Mma, StoreIssue
-from gemmspec.protocol.tile import b_row_of, column_of, row_of
+from gemmspec.protocol.tile import b_row_of, chunk_of, column_of, depth_of, row_of
 from gemmspec.simulate.barriers import ProtocolFault
 from gemmspec.simulate.machine import Cta, Lane, Machine
 from gemmspec.simulate.memory import NAN, Slots, Stages, empty
@@ -47,7 +47,8 @@ def load(warp: Warp, statement: Load) -> None:
     sharing = statement.writes.of(rank)
     offset = sharing.index(rank) * statement.rows if statement.parts > 1 and rank in sharing else 0
     depth = warp.next_load(statement.operand, statement.first)
-    values = box(matrix, row + offset, depth * tiling.block_k, statement.rows, tiling.block_k)
+    column = depth_of(spec, tiling, machine.problem.k, rank, depth)
+    values = box(matrix, row + offset, column, statement.rows, tiling.block_k)
     slot, barrier_slot = warp.at(statement.slot), warp.at(statement.barrier_slot)
     place = warp.place(statement.span)
     for target in statement.writes.of(rank):
@@ -241,7 +242,8 @@ def store(warp: Warp, statement: StoreIssue) -> Store:
     cta.d.check(slot, 1)
     version = cta.d.version[slot]
     row = row_of(spec, tiling, warp.tile[0], cta.rank, warp.consumer)
-    column = column_of(spec, tiling, warp.tile[1], cta.rank) + warp.chunk * tiling.chunk
+    chunk = chunk_of(spec, tiling, cta.rank, warp.chunk)
+    column = column_of(spec, tiling, warp.tile[1], cta.rank) + chunk * tiling.chunk
     operation, place = Store(), warp.place(statement.span)
 
     def end() -> None:

@@ -68,6 +68,8 @@ class Cta:
         columns = acc.size if acc.space is Space.TMEM else t.block_n
         self.acc = Accumulators(acc.slots, t.block_m, columns)
         self.d = Slots("D", protocol.buffer("D").slots, t.block_m, t.chunk)
+        parts = max(t.split - 1, 0)
+        self.received = Slots("R", t.consumers * parts, t.block_m, t.acc_columns // t.split)
         self.live = 0
         self.sync = ThreadBarrier(lambda: self.live)
         self._named: dict[int, ThreadBarrier] = {}
@@ -97,7 +99,7 @@ class Cta:
         if self.live:
             self.sync.settle()
             return
-        for memory in (self.a, self.b, self.acc, self.d):
+        for memory in (self.a, self.b, self.acc, self.d, self.received):
             memory.poison()
 
 

@@ -14,6 +14,7 @@ from gemmspec.protocol.program import (
     AccRead,
     AccReadWait,
     Action,
+    Add,
     Arrive,
     BlockSync,
     Branch,
@@ -26,6 +27,7 @@ from gemmspec.protocol.program import (
     Program,
     ProxyFence,
     Retire,
+    Send,
     Slot,
     Statement,
     StoreCommit,
@@ -38,7 +40,7 @@ from gemmspec.protocol.program import (
 )
 from gemmspec.protocol.schedule import Tile
 from gemmspec.protocol.tile import base_of
-from gemmspec.simulate import engines
+from gemmspec.simulate import engines, exchange
 from gemmspec.simulate.adversary import Entity
 from gemmspec.simulate.barriers import ThreadBarrier
 from gemmspec.simulate.engines import Multiply, Store, Team
@@ -84,6 +86,7 @@ class Warp(Entity):
         self.issued = 0
         self.unretired: list[Multiply] = []
         self._unfenced: list[tuple[int, Array]] = []
+        self._sent: list[exchange.Flight] = []
         self._stores: list[Store] = []
         self._groups: list[list[Store]] = []
         role = program.role if program else None
@@ -268,6 +271,10 @@ class Warp(Entity):
                 engines.read(self, action)
             case AccReadWait():
                 return lambda: not self.reading
+            case Send():
+                self._sent += exchange.send(self, action)
+            case Add():
+                exchange.add(self, action)
             case StoreWrite():
                 self._store_write(action)
             case StoreIssue():
@@ -284,6 +291,7 @@ class Warp(Entity):
             case TcgenFence(side):
                 self.unordered &= side is not FenceSide.AFTER
             case WarpgroupSync(number):
+                exchange.land(self._sent, self.rows)
                 return self._join(self.cta.named(number + self.instance))
             case BlockSync(scope):
                 return self._join(self.machine.sync if scope == "cluster" else self.cta.sync)
@@ -311,6 +319,7 @@ class Warp(Entity):
         if not self.solo:
             threads = threads // WARPS_OF_WARPGROUP + (self.number < threads % WARPS_OF_WARPGROUP)
         if threads:
+            exchange.land(self._sent, self.rows)
             slot = self.at(action.slot)
             for target in action.targets.of(self.cta.rank):
                 self.machine.cta(target).barrier(action.barrier, slot).arrive(threads)
@@ -341,6 +350,11 @@ class Warp(Entity):
             source = self.cta.acc.of(self._accumulator)[self.rows, columns]
             out[:, : source.shape[1]] = source
         return out
+
+    def own_registers(self, acc: int) -> Array:
+        """Return this warp's rows of an accumulator; nothing while an Mma that is not retired still changes it."""
+        values = self.cta.acc.of(acc)[self.rows]
+        return empty(*values.shape) if self.unretired else values
 
     def _show(self) -> None:
         """Make generic writes visible to the async proxy."""

@@ -84,6 +84,8 @@ class Timing:
     """Cycles of an arrival on a barrier of the own CTA."""
     remote: Figure
     """Cycles that an arrival on a barrier of another CTA of the cluster takes more."""
+    peer_bytes: Figure
+    """Bytes that one SM can write into shared memory of others of its cluster, a cycle."""
     acc_latency: Figure
     """Cycles of a tcgen05.ld of no length."""
     acc_bytes: Figure

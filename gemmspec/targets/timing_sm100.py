@@ -33,6 +33,7 @@ B200 = Timing(
     wake=Figure(40, _ESTIMATE, "half a poll of try_wait and its return"),
     arrive=Figure(24, _MEASURED, _CATALOG + ": ld.shared"),
     remote=Figure(180, _MEASURED, "Hopper, SM-to-SM network: 180 cycles (arXiv 2402.13499)"),
+    peer_bytes=Figure(32, _ESTIMATE, "as writes to L2"),
     acc_latency=Figure(200, _ESTIMATE, "between a shared memory load and the 420 cycles of " + _ARXIV),
     acc_bytes=Figure(512, _ESTIMATE, "32 lanes of 4 bytes a cycle and warp"),
     convert=Figure(64, _VENDOR, "CUDA C++ Programming Guide, throughput of conversions to 16-bit types"),

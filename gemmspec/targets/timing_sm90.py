@@ -29,6 +29,7 @@ H200 = Timing(
     wake=Figure(40, _ESTIMATE, "half a poll of try_wait and its return"),
     arrive=Figure(24, _ESTIMATE, "a store to shared memory"),
     remote=Figure(180, _MEASURED, "SM-to-SM network: 180 cycles (arXiv 2402.13499)"),
+    peer_bytes=Figure(32, _ESTIMATE, "as writes to L2"),
     acc_latency=Figure(0, _VENDOR, "accumulators are registers"),
     acc_bytes=Figure(4096, _VENDOR, "accumulators are registers"),
     convert=Figure(64, _VENDOR, "CUDA C++ Programming Guide, throughput of conversions to 16-bit types"),

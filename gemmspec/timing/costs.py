@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemmspec.model.spec import Spec
+from gemmspec.model.spec import WARPGROUP_THREADS, Spec
 from gemmspec.protocol.program import Protocol
 from gemmspec.protocol.tile import Tiling, ceil_div
 from gemmspec.targets.timing import Timing
@@ -30,6 +30,10 @@ class Costs:
     """Tensor memory's time for one AccRead."""
     write: float
     """One StoreWrite: conversion, and the stores to shared memory of 128 threads."""
+    send: float
+    """One Send: the way to the peers' shared memory."""
+    add: float
+    """One Add: what was received is read, and added by the 128 lanes of an SM."""
     store: float
     """The time in which one StoreIssue occupies the way out of the SM."""
     flops: float
@@ -50,6 +54,7 @@ class Costs:
         mma = max(flops / rate, read / t.smem_bytes, instructions * t.mma_floor)
         elements = tiling.block_m * tiling.chunk
         stored = tiling.block_m * tiling.chunk * spec.gemm.d.value.bytes
+        received = tiling.part_bytes * (tiling.split - 1)
         narrow = spec.gemm.d.value.bytes < ACCUMULATOR_BYTES
         convert = elements / 2 / t.convert if narrow else 0.0
         return Costs(
@@ -58,6 +63,8 @@ class Costs:
             mma_issue=instructions * t.mma_issue,
             read=elements * ACCUMULATOR_BYTES / t.acc_bytes,
             write=convert + stored / t.smem_bytes + t.wait,
+            send=received / t.peer_bytes + t.wait,
+            add=received / t.smem_bytes + received / ACCUMULATOR_BYTES / WARPGROUP_THREADS + t.wait,
             store=stored / t.l2_write_bytes,
             flops=flops,
         )

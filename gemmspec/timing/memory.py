@@ -109,7 +109,7 @@ def _tiles(problem: Problem, number: int) -> list[Tile]:
 
 
 def _wave(tiles: Sequence[Tile], spec: Spec, tiling: Tiling, problem: Problem, l2: _L2) -> Wave:
-    depth = problem.k_tiles * tiling.block_k * spec.gemm.a.value.bytes
+    depth = problem.k_tiles * tiling.split * tiling.block_k * spec.gemm.a.value.bytes
     sizes = {Operand.A: tiling.tile_m * depth, Operand.B: tiling.tile_n * depth}
     rows, columns = dict.fromkeys(t[0] for t in tiles), dict.fromkeys(t[1] for t in tiles)
     panels = [(Operand.A, row) for row in rows] + [(Operand.B, column) for column in columns]

@@ -18,6 +18,7 @@ from gemmspec.protocol.program import (
     AccRead,
     AccReadWait,
     Action,
+    Add,
     Arrive,
     BlockSync,
     Branch,
@@ -30,6 +31,7 @@ from gemmspec.protocol.program import (
     Protocol,
     ProxyFence,
     Retire,
+    Send,
     Slot,
     Statement,
     StoreCommit,
@@ -268,6 +270,11 @@ class Replay:
                 chunk = str(agent.trips.get(LoopKind.CHUNK, (0, 1))[0])
                 end = now + self.costs.write
                 self._block(agent.lane, Kind.WRITE, now, end, chunk, f"convert and write chunk {chunk}", agent.tile)
+                return end
+            case Send() | Add():
+                text = "send" if isinstance(action, Send) else "add"
+                end = now + (self.costs.send if isinstance(action, Send) else self.costs.add)
+                self._block(agent.lane, Kind.WRITE, now, end, text, f"{text} parts of the sum", agent.tile)
                 return end
             case StoreIssue():
                 return self._store(agent)

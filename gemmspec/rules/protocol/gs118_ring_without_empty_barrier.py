@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gemmspec.proof.causes import Lack
 from gemmspec.proof.judge import Verdict
 from gemmspec.proof.ways import slots_between
-from gemmspec.rules.protocol.blame import consequence, one_way
+from gemmspec.rules.protocol.blame import consequence, lacking, one_way
 from gemmspec.rules.rule import Finding, proof_rule
 
 
@@ -15,7 +16,7 @@ def ring_without_empty_barrier(verdict: Verdict) -> Iterator[Finding]:
     """
     ## What it checks
     That what goes forward through a ring also comes back: stages from the MMA to the producer, accumulators from
-    the epilogue to the MMA.
+    the epilogue to the MMA, receive buffers from a CTA that adds to those that send (`split`).
 
     ## Why it matters
     With only the forward barrier the source never learns that a slot may be written again. It runs ahead and
@@ -28,6 +29,15 @@ def ring_without_empty_barrier(verdict: Verdict) -> Iterator[Finding]:
     ## Limits
     Finds that no barrier goes back. A barrier that is there and not waited for is `use-without-wait`.
     """
+    for gap, blame in lacking(verdict, Lack.ROOM):
+        yield Finding(
+            gap.span,
+            f"`{gap.plan.name}` tells `{gap.role}` that parts of sums have come, but no barrier tells that they have "
+            "been added",
+            f"`{gap.role}` never learns that its peers' receive buffers are free",
+            notes=(consequence(verdict, blame),),
+            helps=(f"add `barrier NAME [{gap.role}] {gap.role} -> {gap.role}` below it",),
+        )
     for way, blame in one_way(verdict, forward=False):
         source, reader = way.source, way.reader
         what, them = ("stages", "them") if way.stages else ("accumulator", "it")

@@ -30,7 +30,7 @@ def smem_over_capacity(spec: Spec) -> Iterator[Finding]:
     if need <= have:
         return
     stages, most = spec.stages, most_stages(spec)
-    tiles = [r for r in smem_map(spec) if r.name in ("A", "B", "D")]
+    tiles = [r for r in smem_map(spec) if r.name in ("A", "B", "D", "R")]
     notes = [f"{r.name} takes {kib(r.size)}: {r.detail}" for r in tiles]
     notes.append(f"barriers and alignment take {kib(need - sum(r.size for r in tiles))}")
     message = (

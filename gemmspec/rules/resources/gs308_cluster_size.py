@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gemmspec.diagnostics import Label
 from gemmspec.model.spec import Spec
 from gemmspec.rules.rule import Finding, spec_rule
 
@@ -12,7 +13,8 @@ from gemmspec.rules.rule import Finding, spec_rule
 def cluster_size(spec: Spec) -> Iterator[Finding]:
     """
     ## What it checks
-    A cluster has no more CTAs than every card of the target schedules together (its portable cluster size).
+    A cluster has no more CTAs than every card of the target schedules together (its portable cluster size). Those that
+    share an output tile (`split`) are in one cluster.
 
     ## Why it matters
     A launch with a larger cluster fails, or needs an opt-in and then fits only on some GPCs of some cards.
@@ -22,8 +24,13 @@ def cluster_size(spec: Spec) -> Iterator[Finding]:
     """
     cluster, most = spec.cluster, spec.target.max_cluster
     if cluster.size > most:
+        split = spec.schedule.split
+        shared = f", {cluster.split} for each output tile," if cluster.split > 1 else ""
         yield Finding(
-            cluster.span,
-            f"a cluster of {cluster.m} x {cluster.n} has {cluster.size} CTAs, but {spec.target.name} has clusters of "
-            f"at most {most}",
+            cluster.span if cluster.m * cluster.n > 1 or split is None else split.span,
+            f"a cluster of {cluster.m} x {cluster.n}{shared} has {cluster.size} CTAs, but {spec.target.name} has "
+            f"clusters of at most {most}",
+            labels=(Label(split.span, f"{cluster.split} CTAs for each tile"),)
+            if split is not None and cluster.m * cluster.n > 1
+            else (),
         )

@@ -9,6 +9,7 @@ from gemmspec.model.spec import Spec
 from gemmspec.protocol.tile import Tiling
 from gemmspec.rules.rule import Finding, spec_rule
 from gemmspec.rules.units import count
+from gemmspec.source import Span
 from gemmspec.vocabulary import RoleKind
 
 
@@ -16,14 +17,15 @@ from gemmspec.vocabulary import RoleKind
 def chunk_does_not_divide(spec: Spec) -> Iterator[Finding]:
     """
     ## What it checks
-    The columns of an accumulator (block n, times two in a pair) are a whole number of chunks, and all epilogue roles
-    work with one chunk. A chunk is what the instructions move: on sm_100a a power of two up to 128 columns, on sm_90a a
-    multiple of 8 up to 256.
+    The columns of an accumulator (block n, times two in a pair) are a whole number of chunks, which the CTAs that share
+    an output tile (`split`) can deal out evenly, and all epilogue roles work with one chunk. A chunk is what the
+    instructions move: on sm_100a a power of two up to 128 columns, on sm_90a a multiple of 8 up to 256.
 
     ## Why it matters
     The epilogue moves the accumulator chunk by chunk through a store buffer of that width. A last chunk that is
-    narrower would store columns of the next tile. tcgen05.ld takes 4, 8, .. 128 columns, and wgmma leaves fragments of
-    8 columns in the registers: no instruction moves a chunk between.
+    narrower would store columns of the next tile. CTAs that share a tile sum and store as many chunks each.
+    tcgen05.ld takes 4, 8, .. 128 columns, and wgmma leaves fragments of 8 columns in the registers: no instruction
+    moves a chunk between.
 
     Wide chunks mean fewer waits and syncs a tile. A row of a multiple of 128 bytes (64 columns of f16) lies in swizzled
     atoms and is stored one atom at a time. A row of an odd number of 16-byte units (72 columns of f16) lies plain and
@@ -34,7 +36,11 @@ def chunk_does_not_divide(spec: Spec) -> Iterator[Finding]:
     """
     columns = Tiling.of(spec).acc_columns
     first = None
-    for role in spec.roles_of(RoleKind.EPILOGUE):
+    roles = spec.roles_of(RoleKind.EPILOGUE)
+    split = spec.cluster.split
+    if split > 1 and not _working(spec, columns, columns) and all(r.chunk is None for r in roles):
+        yield _uneven(spec, Tiling.of(spec).chunk, columns, spec.block.n.span)
+    for role in roles:
         if role.chunk is None:
             continue
         chunk, first = role.chunk.value, first or role
@@ -53,6 +59,8 @@ def chunk_does_not_divide(spec: Spec) -> Iterator[Finding]:
                 labels=(Label(spec.block.n.span, label),),
                 helps=_working(spec, columns, chunk),
             )
+        elif columns // chunk % spec.cluster.split:
+            yield _uneven(spec, chunk, columns, role.chunk.span)
         elif first.chunk is not None and chunk != first.chunk.value:
             yield Finding(
                 role.chunk.span,
@@ -68,6 +76,17 @@ def _widths(legal: tuple[int, ...]) -> str:
 
 def _working(spec: Spec, columns: int, chunk: int) -> tuple[str, ...]:
     """Return the help that names the widest chunk up to the written one that works, or the narrowest above it."""
-    working = [c for c in spec.target.chunks if columns % c == 0]
+    working = [c for c in spec.target.chunks if columns % (c * spec.cluster.split) == 0]
     below = [c for c in working if c <= chunk]
     return (f"write `chunk {max(below) if below else min(working)}`",) if working else ()
+
+
+def _uneven(spec: Spec, chunk: int, columns: int, span: Span) -> Finding:
+    split, given = spec.cluster.split, spec.schedule.split
+    chunks = count(columns // chunk, "chunk")
+    return Finding(
+        span,
+        f"an accumulator of {columns} columns has {chunks}, which {split} CTAs cannot deal out evenly",
+        labels=(Label(given.span, f"{split} CTAs for each tile"),) if given is not None else (),
+        helps=_working(spec, columns, chunk),
+    )

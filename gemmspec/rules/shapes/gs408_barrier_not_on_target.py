@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gemmspec.model.spec import Barrier, Spec
+from gemmspec.protocol.standard import is_exchange
 from gemmspec.rules.rule import Finding, spec_rule
 from gemmspec.vocabulary import RoleKind
 
@@ -17,7 +18,8 @@ def barrier_not_on_target(spec: Spec) -> Iterator[Finding]:
 
     ## Why it matters
     There the accumulator stays in the registers of the warpgroup that computes it, and that warpgroup stores it: there
-    is nobody to tell. wgmma is waited for by its own warpgroup (`retire` in a program).
+    is nobody to tell, but for the other CTAs where several share an output tile (`split`). wgmma is waited for by its
+    own warpgroup (`retire` in a program).
 
     ## Limits
     That tcgen05.commit does not exist there is for impossible-arrival (GS119) to say.
@@ -25,7 +27,7 @@ def barrier_not_on_target(spec: Spec) -> Iterator[Finding]:
     if spec.target.has_tmem:
         return
     for barrier in spec.barriers:
-        if _hands_over(spec, barrier):
+        if _hands_over(spec, barrier) and not is_exchange(spec, barrier):
             yield Finding(
                 barrier.name_span,
                 f"barrier `{barrier.name}` guards an accumulator in tensor memory, which {spec.target.name} has not",
