@@ -12,6 +12,7 @@ from dataclasses import replace
 from gemmspec.model.spec import Spec
 from gemmspec.protocol.draft import BarrierDraft, draft
 from gemmspec.protocol.elaborate import elaborate
+from gemmspec.protocol.plan import Share
 from gemmspec.protocol.program import (
     Action,
     Arrive,
@@ -24,7 +25,6 @@ from gemmspec.protocol.program import (
     Loop,
     Program,
     Protocol,
-    Share,
     Slot,
     Space,
     Statement,
