@@ -10,7 +10,7 @@ from gemmspec.proof.judge import Blame, Verdict
 from gemmspec.proof.ways import OneWay
 from gemmspec.proof.words import effect
 from gemmspec.protocol import Protocol
-from gemmspec.protocol.program import Share
+from gemmspec.protocol.plan import Share
 
 
 def blamed(verdict: Verdict, what: Declared) -> Iterator[tuple[Mismatch, Blame]]:
