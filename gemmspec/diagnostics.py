@@ -70,6 +70,8 @@ class Report:
 
     source: SourceFile
     diagnostics: tuple[Diagnostic, ...] = ()
+    proved: int | None = None
+    """How many barriers the pipeline has that was proved; None where the proof found faults, or did not come to run."""
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:

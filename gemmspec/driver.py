@@ -73,7 +73,8 @@ def check(
         for rule in ADVICE:
             found.extend(rule.on_spec(spec))
             found.extend(rule.on_protocol(protocol))
-    return Checked(_report(source, found), spec, protocol)
+    proved = len(protocol.barriers) if verdict.ok else None
+    return Checked(_report(source, found, proved), spec, protocol)
 
 
 def _lines(source: SourceFile, d: Diagnostic) -> set[int]:
@@ -81,5 +82,5 @@ def _lines(source: SourceFile, d: Diagnostic) -> set[int]:
     return {source.position(span.start)[0] for span in (d.span, *(label.span for label in d.labels))}
 
 
-def _report(source: SourceFile, found: list[Diagnostic]) -> Report:
-    return Report(source, tuple(sorted(found, key=lambda d: (d.span, d.code))))
+def _report(source: SourceFile, found: list[Diagnostic], proved: int | None = None) -> Report:
+    return Report(source, tuple(sorted(found, key=lambda d: (d.span, d.code))), proved)

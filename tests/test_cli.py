@@ -25,6 +25,7 @@ from gemmspec.version import __version__
 ROOT = Path(__file__).parent.parent
 TRANSCRIPTS = sorted((ROOT / "tests" / "cli").glob("*.txt"))
 GEMMSPEC = [sys.executable, "-m", "gemmspec.cli"]
+PROVED = "proved for every K and any number of tiles: no deadlock, no race, 4 barriers balanced"
 BROKEN = "kernel k\nstaegs 4\n"
 
 
@@ -136,7 +137,7 @@ def test_standard_input_is_a_dash() -> None:
 
 def test_advice_alone_is_no_finding() -> None:
     status, output = run("lint", "--advice", "ragged.gemmspec")
-    assert run("lint", "ragged.gemmspec") == (0, "ragged.gemmspec: no findings\n")
+    assert run("lint", "ragged.gemmspec") == (0, f"ragged.gemmspec: {PROVED}\n")
     assert status == 0 and "advice[GS507]" in output and "error" not in output
 
 
@@ -236,7 +237,7 @@ def test_safe_fixes_are_made_and_the_rest_is_told(folder: Path) -> None:
     path.write_text(text.replace("= tma ", "= tmaa").replace("arrivals 256", "arivals 256"), encoding="utf-8")
     status, output = run("lint", "--fix", "typos.gemmspec")
     assert status == 0 and "made 2 fixes" in output
-    assert path.read_text(encoding="utf-8") == text.replace("= tma ", "= tma")
+    assert path.read_text(encoding="utf-8") == text
     assert run("lint", "--fix", "deep.gemmspec")[0] == 1
     status, output = run("lint", "--fix", "-", stdin=text.replace("= tma ", "= tmaa"))
-    assert status == 0 and text.replace("= tma ", "= tma") in output
+    assert status == 0 and text in output

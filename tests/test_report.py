@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -162,6 +163,11 @@ def test_the_last_line_counts() -> None:
     error, warning, advice = Severity.ERROR, Severity.WARNING, Severity.ADVICE
     assert summary([report()]) == "a: no findings"
     assert summary([report(), report()]) == "2 files: no findings"
+    clean = replace(report(), proved=2)
+    proved = "proved for every K and any number of tiles: no deadlock, no race"
+    assert summary([clean]) == f"a: {proved}, 2 barriers balanced"
+    assert summary([clean, clean]) == f"2 files: {proved}, 4 barriers balanced"
+    assert summary([clean, report()]) == "2 files: no findings"
     assert summary([report(error, warning, error)]) == "2 errors, 1 warning in 1 file"
     assert summary([report(advice), report(warning)]) == "1 warning, 1 suggestion in 2 files"
     assert render([report(error), report()]).endswith("  | ^\n\n1 error in 2 files\n")

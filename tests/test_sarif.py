@@ -90,7 +90,8 @@ def test_reports_of_all_rules_have_the_form() -> None:
         jsonschema.validate(log, json.loads(Path(published).read_text(encoding="utf-8")))
     run = log["runs"][0]
     rules = run["tool"]["driver"]["rules"]
-    assert [r["id"] for r in rules] == [rule.code for rule in RULES]
+    broken = {r["ruleId"] for r in run["results"]}
+    assert [r["id"] for r in rules] == [rule.code for rule in RULES if rule.code in broken]
     assert all(rules[r["ruleIndex"]]["id"] == r["ruleId"] for r in run["results"])
     assert {r["ruleId"] for r in run["results"]} >= {r.code for r in RULES if r.by_spec}
     assert all("## What it checks" in r["help"]["markdown"] for r in rules)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from gemmspec.diagnostics import Fix, Report
 from gemmspec.source import SourceFile
+from gemmspec.syntax.format import format_source
+from gemmspec.syntax.parse import parse
 
 # Enough for one finding behind another in every family; texts that come again end it before.
 _ROUNDS = 20
@@ -42,13 +44,38 @@ def _round(report: Report, fixes: Sequence[Fix], check: Callable[[SourceFile], R
     """Make all fixes that do not touch each other; if together they do harm, the first alone."""
     source = report.source
     for batch in (chosen(fixes), fixes[:1]):
-        text = apply(source.text, batch)
+        text = _laid_out(source, apply(source.text, batch))
         if text == source.text:
             continue
         after = check(SourceFile(source.name, text))
         if len(batch) == 1 or len(after.errors) <= len(report.errors):
             return after, len(batch)
     return None
+
+
+def _laid_out(source: SourceFile, text: str) -> str:
+    """Return what was made of a source in the one layout, if the source was in it."""
+    formatted = format_source(SourceFile(source.name, text))
+    if formatted == text or format_source(source) != source.text:
+        return text
+    if not parse(source)[1]:
+        return formatted
+    # What could not be read had no layout to judge by: the paragraphs that no edit touched have to do.
+    touched = {_paragraph(text, line) for line in _changed(source.text, text)}
+    return formatted if {_paragraph(text, line) for line in _changed(formatted, text)} <= touched else text
+
+
+def _changed(old: str, new: str) -> Iterator[int]:
+    """Yield the lines of `new` that `old` has not, and those beside which it has more."""
+    matcher = difflib.SequenceMatcher(None, old.splitlines(), new.splitlines(), autojunk=False)
+    for tag, _, _, first, last in matcher.get_opcodes():
+        if tag != "equal":
+            yield from range(first, max(last, first + 1))
+
+
+def _paragraph(text: str, line: int) -> int:
+    """Return how many blank lines stand ahead of a line."""
+    return sum(not words.strip() for words in text.splitlines()[:line])
 
 
 def chosen(fixes: Sequence[Fix]) -> list[Fix]:

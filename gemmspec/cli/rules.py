@@ -5,7 +5,10 @@ from __future__ import annotations
 import click
 
 from gemmspec.cli.output import say
+from gemmspec.diagnostics import Severity
 from gemmspec.rules.rule import Rule
+
+_INDENT = " " * 7
 
 
 @click.command("rules")
@@ -23,8 +26,16 @@ def command(form: str) -> None:
     elif form == "markdown":
         say(table(RULES))
     else:
-        width = max(len(r.name) for r in RULES)
-        say("".join(f"{r.code}  {r.name:{width}}  {r.severity.value:7}  {r.summary}\n" for r in RULES))
+        say("".join(_entry(rule) for rule in RULES))
+
+
+def _entry(rule: Rule) -> str:
+    """Return a rule's line, and what it checks below it, wrapped."""
+    import textwrap
+
+    kind = "" if rule.severity is Severity.ERROR else f" ({rule.severity.value})"
+    summary = textwrap.fill(rule.summary, 80, initial_indent=_INDENT, subsequent_indent=_INDENT)
+    return f"{rule.code}  {rule.name}{kind}\n{summary}\n"
 
 
 def table(rules: tuple[Rule, ...], *, links: bool = False) -> str:

@@ -76,20 +76,19 @@ def differences(text: str, have: list[Line], want: list[Line]) -> Iterator[Chang
         if line.plain and not any(e.key == line.key for e in extra):
             added = _add(text, have, place, [line])
             if added:
-                yield Change(f"add `{line.text}`", added, line.barrier)
+                yield Change(f"add `{line.text}` {_after(text, have, place)}", added, line.barrier)
     for place, line in missing:
         for old in extra:
             if line.plain and old.key == line.key:
                 moved = _move(text, have, place, old)
                 if moved:
-                    where = f"behind `{_words(have[place - 1])}`" if place else "to the beginning"
-                    yield Change(f"move `{line.text}` {where}", moved)
+                    yield Change(f"move `{line.text}` {_after(text, have, place)}", moved)
     for old, new in zip(_heads(extra), _heads([line for _, line in missing]), strict=False):
         words = _words(new)
         yield Change(f"write `{words}`", text[: old.span.start] + words + text[old.span.end :])
     for old in extra:
         if old.plain:
-            shorter = Line.cut(text, old.span)
+            shorter = _without(text, have, old)
             if shorter:
                 yield Change(f"delete `{old.text}`", shorter)
     # From the end, so that places ahead of a change stay what they are.
@@ -102,6 +101,15 @@ def differences(text: str, have: list[Line], want: list[Line]) -> Iterator[Chang
         whole = whole and _replace(whole, have, i, j, want[low:high])
     if whole and len(codes) > 1:
         yield Change("write the standard steps", whole)
+
+
+def _after(text: str, have: list[Line], place: int) -> str:
+    """Return the words for the place ahead of the line with that number."""
+    if place == 0:
+        return "at the beginning"
+    before = have[place - 1]
+    number = text.count("\n", 0, before.span.start) + 1
+    return f"after line {number}" + ("" if before.text == "}" else f", `{_words(before)}`")
 
 
 def _heads(lines: list[Line]) -> list[Line]:
@@ -162,15 +170,32 @@ def _move(text: str, have: list[Line], place: int, old: Line) -> str | None:
     if place >= len(have) or have[place] is old:
         return None
     at, _ = _bounds(text, have[place].span)
-    start, end = _bounds(text, old.span)
-    shorter = Line.cut(text, old.span)
+    _, end = _bounds(text, old.span)
     indent = text[at : have[place].span.start]
-    if shorter is None or indent.strip():
+    shorter = _without(text, have, old)
+    if shorter is None or indent.strip() or any(have[place] is line for line in _alone(have, old)):
         return None
     depth = 1 if have[place].text == "}" else 0
     line = indent + INDENT * depth + text[old.span.start : end]
-    at -= end - start if at >= end else 0
+    for gone in _alone(have, old):
+        start, stop = _bounds(text, gone.span)
+        at -= stop - start if stop <= _bounds(text, have[place].span)[0] else 0
     return shorter[:at] + line + shorter[at:]
+
+
+def _without(text: str, have: list[Line], old: Line) -> str | None:
+    """Return the text without a statement, and without the `if` that would be left empty."""
+    shorter: str | None = text
+    for line in reversed(_alone(have, old)):
+        shorter = shorter and Line.cut(shorter, line.span)
+    return shorter
+
+
+def _alone(have: list[Line], old: Line) -> list[Line]:
+    """Return a statement, together with the `if` around it where it stands in one by itself."""
+    i = next(i for i, line in enumerate(have) if line is old)
+    around = have[max(i - 1, 0) : i + 2]
+    return around if len(around) == 3 and around[0].key[0] == "if" and around[2].text == "}" else [old]
 
 
 def _bounds(text: str, span: Span) -> tuple[int, int]:

@@ -1,4 +1,7 @@
-"""Given a spec, return what it comes to as comment lines: tiles and waves, shared memory, tensor memory."""
+"""Given a spec, return what it comes to as comment lines: tiles and waves, shared memory, tensor memory.
+
+Ranges include both ends, as everywhere in the language.
+"""
 
 from __future__ import annotations
 
@@ -47,4 +50,4 @@ def _tmem(spec: Spec) -> Iterator[str]:
 def _table(regions: tuple[Region, ...]) -> Iterator[str]:
     width = max(len(r.name) for r in regions)
     for r in regions:
-        yield f"  {r.offset:>7} .. {r.end:<7} {r.name:<{width}}  {r.detail}"
+        yield f"  {r.offset:>7} .. {r.end - 1:<7} {r.name:<{width}}  {r.detail}"

@@ -27,14 +27,16 @@ Json = dict[str, Any]
 
 
 def render(reports: Sequence[Report], rules: Sequence[Rule], version: str) -> str:
-    """Return the log as indented JSON that ends in a newline; every rule stands in it, broken or not."""
+    """Return the log as indented JSON that ends in a newline; the rules that are broken stand in it, with their pages."""
     return json.dumps(log(reports, rules, version), indent=2, ensure_ascii=False) + "\n"
 
 
 def log(reports: Sequence[Report], rules: Sequence[Rule], version: str) -> Json:
     """Return the log as plain data."""
-    places = {rule.code: i for i, rule in enumerate(rules)}
-    driver = {"name": "gemmspec", "version": version, "rules": [_rule(rule) for rule in rules]}
+    found = {d.code for report in reports for d in report.diagnostics}
+    broken = [rule for rule in rules if rule.code in found]
+    places = {rule.code: i for i, rule in enumerate(broken)}
+    driver = {"name": "gemmspec", "version": version, "rules": [_rule(rule) for rule in broken]}
     run = {
         "tool": {"driver": driver},
         "columnKind": "utf16CodeUnits",

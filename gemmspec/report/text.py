@@ -33,14 +33,22 @@ def render(reports: Sequence[Report], *, colour: bool = False) -> str:
 
 
 def summary(reports: Sequence[Report]) -> str:
-    """Return `2 errors, 1 warning in 1 file`, or that there are no findings."""
+    """Return `2 errors, 1 warning in 1 file`, or what was proved."""
     files = _count(len(reports), "file")
     found = [d.severity for report in reports for d in report.diagnostics]
     if not found:
-        return f"{reports[0].source.name if len(reports) == 1 else files}: no findings"
+        return f"{reports[0].source.name if len(reports) == 1 else files}: {_proved(reports)}"
     words = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.ADVICE: "suggestion"}
     counts = [_count(found.count(severity), word) for severity, word in words.items() if severity in found]
     return f"{', '.join(counts)} in {files}"
+
+
+def _proved(reports: Sequence[Report]) -> str:
+    barriers = [report.proved for report in reports if report.proved is not None]
+    if len(barriers) < len(reports):
+        return "no findings"
+    balanced = _count(sum(barriers), "barrier")
+    return f"proved for every K and any number of tiles: no deadlock, no race, {balanced} balanced"
 
 
 def statistics(reports: Sequence[Report], names: Mapping[str, str]) -> str:

@@ -78,7 +78,10 @@ class Rule:
     @property
     def summary(self) -> str:
         """The first sentence of what it checks."""
-        paragraph = self.page.partition("\n\n")[0].partition("\n")[2].replace("\n", " ").strip()
+        paragraph = self.page.partition("\n\n")[0].partition("\n")[2]
+        # Of a list, its first item.
+        lines = paragraph.strip().removeprefix("- ").partition("\n- ")[0].splitlines()
+        paragraph = " ".join(line.strip() for line in lines)
         end = paragraph.find(". ")
         return paragraph if end < 0 else paragraph[: end + 1]
 

@@ -85,11 +85,16 @@ def _other(tables: Tables, place: Place) -> Diagnostic:
             helps=("write spaces around `x`",),
             fix=Fix("write spaces around `x`", (Edit(span, spaced),)),
         )
-    if text[0].isdigit():
+    if text[0].isdigit() and not (NAME in place.expected and NUMBER not in place.expected):
         what = f"of {len(text)} characters is too long" if text.isdigit() else "is not a number"
         return error("GS001", f"`{_clip(text)}` {what}", span, "a number is written as `12`, `0b11` or `0xff`")
-    if len(text) > 1 or text.isalpha():
-        return error("GS001", f"`{_clip(text)}` is not a name", span, "a name has letters a to z, digits and `_`")
+    if len(text) > 1 or text.isalnum():
+        return error(
+            "GS001",
+            f"`{_clip(text)}` is not a name",
+            span,
+            "a name has letters a to z, digits and `_`, and begins with no digit",
+        )
     return _unexpected(tables, place)
 
 
