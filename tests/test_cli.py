@@ -237,7 +237,7 @@ def test_safe_fixes_are_made_and_the_rest_is_told(folder: Path) -> None:
     path.write_text(text.replace("= tma ", "= tmaa").replace("arrivals 256", "arivals 256"), encoding="utf-8")
     status, output = run("lint", "--fix", "typos.gemmspec")
     assert status == 0 and "made 2 fixes" in output
-    assert path.read_text(encoding="utf-8") == text
+    assert path.read_text(encoding="utf-8") == text.replace("= tma ", "= tma")
     assert run("lint", "--fix", "deep.gemmspec")[0] == 1
     status, output = run("lint", "--fix", "-", stdin=text.replace("= tma ", "= tmaa"))
     assert status == 0 and text in output

@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 def render(reports: Sequence[Report], rules: Sequence[Rule], version: str) -> str:
-    """Return the log as indented JSON that ends in a newline; the rules that are broken stand in it, with their pages."""
+    """Return the log as indented JSON that ends in a newline, with the pages of the rules that are broken."""
     return json.dumps(log(reports, rules, version), indent=2, ensure_ascii=False) + "\n"
 
 
