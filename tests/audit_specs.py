@@ -83,6 +83,7 @@ D8, D9 = derived(V8), derived(V9)
 DYNAMIC9 = edit(V9, DYNAMIC)
 NARROW = edit(V9, ("chunk 64", "chunk 32"))
 TWO_HIGH = edit(HOPPER, ("64 x 256 x 64", "128 x 128 x 64"), ("chunk 64", "chunk 32"))
+UNEVEN = edit(HOPPER, DYNAMIC, ("64 x 256 x 64", "64 x 152 x 64"), ("chunk 64", "chunk 40"))
 ALIKE: Mapping[str, str] = {
     "v7": V7,
     "v8": V8,
@@ -139,6 +140,10 @@ ALIKE: Mapping[str, str] = {
     "hopper, rows without swizzle": edit(HOPPER, ("64 x 256 x 64", "64 x 144 x 64"), ("chunk 64", "chunk 72")),
     "hopper, narrow atoms, dynamic": edit(
         HOPPER, DYNAMIC, ("64 x 256 x 64", "64 x 144 x 64"), ("chunk 64", "chunk 48")
+    ),
+    "hopper, the last chunk moved back": UNEVEN,
+    "hopper, two instructions, the last chunk moved back": edit(
+        TWO_HIGH, ("128 x 128 x 64", "128 x 136 x 64"), ("chunk 32", "chunk 40"), ("stages   4", "stages   3")
     ),
     "hopper, one buffer": edit(HOPPER, ("chunk 64", "chunk 64 buffers 1")),
 }

@@ -179,6 +179,10 @@ HOPPER.add("hopper-m-128-three-consumers", block="128 x 64 x 128", stages=2, con
 HOPPER.add("hopper-n-144", block="64 x 144 x 64", chunk=72)
 HOPPER.add("hopper-n-144-chunk-48", block="64 x 144 x 64", chunk=48)
 HOPPER.add("hopper-n-152-chunk-152", block="64 x 152 x 64", chunk=152, writeback="registers 232 buffers 1")
+HOPPER.add("hopper-n-152-chunk-40", block="64 x 152 x 64", chunk=40)
+HOPPER.add(
+    "hopper-m-128-n-152-chunk-56", block="128 x 152 x 64", chunk=56, stages=3, writeback="buffers 1", sizes=DYNAMIC
+)
 HOPPER.add("hopper-n-208-f32", block="64 x 208 x 64", chunk=104, types=("f16", "f32"), stages=2)
 HOPPER.add("hopper-n-144-chunk-36", block="64 x 144 x 64", chunk=36, refused="GS404")
 HOPPER.add("hopper-m-192", block="192 x 64 x 64", refused="GS401")

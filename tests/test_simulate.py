@@ -54,6 +54,7 @@ barrier empty [stages]  math -> producer
 """
 
 
+UNEVEN = HOPPER.replace("64 x 256 x 64", "64 x 136 x 64").replace("warpgroups 1..2", "warpgroups 1..2 chunk 56")
 TWO_HIGH = HOPPER.replace("64 x 256 x 64", "128 x 128 x 64").replace("warpgroups 1..2", "warpgroups 1..2 chunk 32")
 
 
@@ -71,7 +72,9 @@ def sizes(m: int, n: int, k: int) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("mnk", [(512, 512, 512), (640, 256, 64), (300, 328, 200)], ids=str)
-@pytest.mark.parametrize("text", [V7, V8, V9, HOPPER, TWO_HIGH], ids=["v7", "v8", "v9", "hopper", "two high"])
+@pytest.mark.parametrize(
+    "text", [V7, V8, V9, HOPPER, TWO_HIGH, UNEVEN], ids=["v7", "v8", "v9", "hopper", "two high", "uneven"]
+)
 def test_right_specs_give_right_numbers(text: str, mnk: tuple[int, int, int]) -> None:
     protocol = protocol_of(text)
     problem = prepare(protocol.spec, sizes(*mnk))

@@ -22,7 +22,7 @@ from gemmspec.toolchain import BuildProblem
 from gemmspec.toolchain.clib import build_library, write_c
 
 ROOT = Path(__file__).parent.parent.parent
-SMEM = 232448 - 1024
+SMEM, MOST_STAGES = 232448 - 1024, 12
 # Registers of a thread of the math warpgroups, by their number, and of the producer: all that a launch gives.
 REGISTERS = {2: (232, 40), 3: (160, 32)}
 SPEC = """\
@@ -31,7 +31,7 @@ target sm_90a
 gemm     D[M, N] {result} = A[M, K] {operand} @ B[N, K]^T {operand} accumulate f32
 sizes    M dynamic, N dynamic, K dynamic
 cluster  {cluster}
-block    {m} x {n} x 64
+block    {m} x {n} x {k}
 stages   {stages}
 schedule persistent ctas 132 group {group}
 role math     = mma, epilogue  on warpgroups 1..{consumers} chunk {chunk} buffers {buffers}{math_registers}
@@ -49,13 +49,15 @@ class Variant:
 
     n: int
     m: int = 64
+    k: int = 64
     cluster: str = "1 x 1"
     consumers: int = 2
     group: int = 8
     operand: str = "f16"
     result: str = "f16"
     chunk: int = 64
-    buffers: int = 2
+    buffers: int | None = None
+    """None: two, and more where they cost no stage."""
 
     @property
     def name(self) -> str:
@@ -63,24 +65,39 @@ class Variant:
         parts = [f"c{self.consumers}"] if self.consumers != 2 else []
         parts += [f"m{self.m}"] if self.m != 64 else []
         parts += [f"n{self.n}"]
+        parts += [f"k{self.k}"] if self.k != 64 else []
         parts += ["c" + self.cluster.replace(" ", "")] if self.cluster != "1 x 1" else []
         parts += [f"g{self.group}"] if self.group != 8 else []
         parts += [self.operand] if self.operand != "f16" else []
         parts += [f"d{self.result}"] if self.result != self.operand else []
-        parts += [f"chunk{self.chunk}"] if self.buffers != 2 else []
+        parts += [f"chunk{self.chunk}x{self.buffers}"] if self.buffers is not None else []
         return "_".join(parts)
+
+    def stages(self, buffers: int) -> int:
+        """Return how many stages fit beside so many store buffers a warpgroup."""
+        stage = (self.m * self.consumers + self.n) * self.k * 2
+        bytes_ = {"f16": 2, "bf16": 2, "f32": 4}[self.result]
+        store = self.consumers * buffers * self.m * self.chunk * bytes_
+        return min((SMEM - store) // stage, MOST_STAGES)
+
+    @property
+    def store_buffers(self) -> int:
+        """Store buffers of a warpgroup. Rounds of them that a tile fills whole keep their addresses constant."""
+        if self.buffers is not None:
+            return self.buffers
+        chunks = -(-self.n // self.chunk)
+        least = min(2, chunks)
+        free = [b for b in range(least, chunks + 1) if self.stages(b) == self.stages(least)]
+        return max(b for b in free if chunks % b == 0 or b == least)
 
     def text(self) -> str:
         """The spec."""
-        stage = (self.m * self.consumers + self.n) * 64 * 2
-        bytes_ = {"f16": 2, "bf16": 2, "f32": 4}[self.result]
-        store = self.consumers * self.buffers * self.m * self.chunk * bytes_
         multicast = {"1 x 1": "", "2 x 1": " multicast B", "1 x 2": " multicast A", "2 x 2": " multicast A, B"}
         math, producer = REGISTERS.get(self.consumers, (0, 0))
         return SPEC.format(
-            **self.__dict__,
+            **self.__dict__ | {"buffers": self.store_buffers},
             name=self.name,
-            stages=min((SMEM - store) // stage, 8),
+            stages=self.stages(self.store_buffers),
             multicast=multicast[self.cluster],
             math_registers=f" registers {math}" if math else "",
             registers=f" registers {producer}" if math else "",
@@ -99,31 +116,43 @@ def variants() -> Iterator[Variant]:
     yield Variant(128, cluster="2 x 1", operand="bf16", result="bf16")
     yield Variant(128, result="f32", chunk=32)
     yield Variant(144, chunk=72)
-    yield Variant(152, chunk=152, buffers=1)
+    yield Variant(152, chunk=40)
     yield Variant(160, chunk=40)
+    yield Variant(168, chunk=56)
     yield Variant(176, chunk=88)
     yield Variant(208, chunk=104)
     yield Variant(240, chunk=120)
     yield Variant(224, chunk=32)
     yield Variant(96, chunk=32)
+    # Small steps through more buffers of the same size in all.
+    yield Variant(256, chunk=32, buffers=4)
+    yield Variant(256, chunk=32, buffers=4, cluster="2 x 1")
+    # Few rows: narrow tiles, and deep ones.
+    yield Variant(32, chunk=32)
+    yield Variant(32, chunk=32, cluster="1 x 2")
+    yield replace(Variant(64, k=128, cluster="2 x 1"), consumers=1)
     # Two instructions one below the other: a CTA computes 256 rows.
     yield Variant(128, 128, chunk=32)
     yield Variant(128, 128, chunk=64, buffers=1)
+    yield Variant(72, 128, chunk=72)
+    yield Variant(112, 128, chunk=56, buffers=1)
     yield Variant(128, 128, cluster="1 x 2", chunk=32)
     yield Variant(128, 128, cluster="2 x 1", chunk=32)
     yield Variant(64, 128)
     yield Variant(96, 128, chunk=32)
+    yield Variant(152, 128, chunk=40, buffers=1)
     yield Variant(160, 128, chunk=32, buffers=1)
-    yield Variant(168, 128, chunk=56, buffers=1)
+    yield Variant(168, 128, chunk=24, buffers=1)
     yield Variant(192, 128, chunk=32)
     # Three math warpgroups: 192 rows.
     yield Variant(64, consumers=3)
     yield Variant(96, consumers=3, chunk=32)
     yield Variant(128, consumers=3)
     yield Variant(144, consumers=3, chunk=72)
+    yield Variant(152, consumers=3, chunk=40)
     yield Variant(168, consumers=3, chunk=56)
     yield Variant(176, consumers=3, chunk=88)
-    yield Variant(160, consumers=3, chunk=32)
+    yield Variant(160, consumers=3, chunk=40)
     yield Variant(192, consumers=3, chunk=32)
     yield replace(Variant(64), consumers=1)
     yield replace(Variant(64, cluster="2 x 1"), consumers=1)

@@ -184,7 +184,7 @@ class Expectation:
                 self._say(action, threads == 1, "arrive", self._barrier(barrier), self._slot(slot), *each)
             case AccRead(acc):
                 self.consumer = self._slot(acc) // self.tiling.accumulators
-                self.held = self._acc_column(acc) + self._chunk() * self.tiling.chunk
+                self.held = self._acc_column(acc) + self._chunk_column()
                 self._say(action, one, "read", (), self.held, self.tiling.chunk)
             case AccReadWait():
                 self._say(action, one, "read wait", ())
@@ -199,7 +199,7 @@ class Expectation:
                     return
                 for row, register in self._halves():
                     # A register of each of 128 threads holds two columns of 64 rows.
-                    held = register * 2 + self._chunk() * chunk
+                    held = register * 2 + self._chunk_column()
                     self._say(action, one, "write", (), first + row, 0, chunk, held)
             case StoreIssue(buffer):
                 self._store(action, buffer)
@@ -300,8 +300,12 @@ class Expectation:
     def _store(self, action: StoreIssue, buffer: Slot) -> None:
         spec, t = self.spec, self.tiling
         row = row_of(spec, t, self.tile[0], self.rank, self.consumer)
-        column = column_of(spec, t, self.tile[1], self.rank) + chunk_of(spec, t, self.rank, self._chunk()) * t.chunk
+        chunk = chunk_of(spec, t, self.rank, self._chunk())
+        column = column_of(spec, t, self.tile[1], self.rank) + t.chunk_column(chunk)
         self._say(action, True, "store", (), row, column, t.block_m, t.chunk, self._buffer_row(buffer), 0)
 
     def _chunk(self) -> int:
         return self.inside.get(LoopKind.CHUNK, (0, 1))[0]
+
+    def _chunk_column(self) -> int:
+        return self.tiling.chunk_column(self._chunk())

@@ -59,7 +59,8 @@ def store_issue(text: RoleText, issue: StoreIssue, block: Block, scope: Scope) -
     m_st = scope.name("m_st", kernel.rows(text.held))
     n_st = scope.name("n_st", kernel.columns())
     own = product(text.ranks.share, kernel.count(kernel.tiling.chunks, "CHUNKS"))
-    d_st = scope.name("d_st", total(n_st, product(total(own, scope.index(LoopKind.CHUNK)), "CHUNK_N")))
+    start = kernel.chunk_start(total(own, scope.index(LoopKind.CHUNK)))
+    d_st = scope.name("d_st", total(n_st, start if kernel.even else scope.name("c_st", start)))
     inner, width, n_inner, n_outer = _split(kernel.split(None), "ATOM_N", "CHUNK_N", d_st, block, scope)
     row = span(n_inner, width) if n_inner != "0" else ":"
     inner.call(

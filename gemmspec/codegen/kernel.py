@@ -136,7 +136,8 @@ class Kernel:
         yield Constant(("BLK_M", "BLK_N", "BLK_K"), sizes, "rows of A of a consumer, rows of B, depth")
         yield Constant(("ACC_N",), "CTA_GROUP * BLK_N", "columns of an accumulator")
         yield Constant(("CHUNK_N",), str(t.chunk), "columns that are stored at a time")
-        yield Constant(("CHUNKS",), f"{self.acc_n} // CHUNK_N" + (" // SPLIT" if t.split > 1 else ""))
+        whole = f"{self.acc_n} // CHUNK_N" if self.even else f"-(-{self.acc_n} // CHUNK_N)"
+        yield Constant(("CHUNKS",), whole + (" // SPLIT" if t.split > 1 else ""))
         yield Constant(("SPLIT_K",), "SPLIT * BLK_K", "depth of a k tile of each CTA")
         yield Constant(("BUFS",), str(t.buffers), "store buffers of a warpgroup")
         yield Constant(("TILE_M",), product(self.consumers, self.cluster_m, "BLK_M"), "rows of D of a cluster")
@@ -280,6 +281,16 @@ class Kernel:
     def b_rows(self) -> str:
         """Return the first row of B that the CTA loads."""
         return total(self.columns(), product(self.ranks.in_pair, "BLK_N"))
+
+    @property
+    def even(self) -> bool:
+        """Whether chunks divide an accumulator."""
+        return self.tiling.acc_columns % self.tiling.chunk == 0
+
+    def chunk_start(self, chunk: str) -> str:
+        """Return the first column of a chunk of an accumulator (Tiling.chunk_column)."""
+        start = product(chunk, "CHUNK_N")
+        return start if self.even or start == "0" else f"T.min({start}, {self.acc_n} - CHUNK_N)"
 
     @property
     def store_atom(self) -> int:

@@ -50,7 +50,7 @@ class Blackwell:
     def acc_read(self, read: AccRead, block: Block, scope: Scope) -> None:
         """Write the load of one chunk of an accumulator into registers."""
         self.text.held = self.text.part(read.acc, self.kernel.tiling.accumulators)
-        chunk = product(scope.index(LoopKind.CHUNK), "CHUNK_N")
+        chunk = self.kernel.chunk_start(scope.index(LoopKind.CHUNK))
         start = scope.name("acc_st", total(self._column(read.acc, scope), chunk))
         block.call(
             "Tx.wg.copy_async",
@@ -139,10 +139,15 @@ class Hopper:
         """Write the conversion of a chunk and its copy into a store buffer, as the fragments of wgmma lie."""
         text, kernel = self.text, self.kernel
         chunk = scope.index(LoopKind.CHUNK)
+        # A thread holds two columns of a fragment in each register.
+        first = product(chunk, "CHUNK_N // 2")
+        if not kernel.even:
+            start = scope.name("c_st", kernel.chunk_start(chunk))
+            first = f"{start} // 2" if start != "0" else start
         block, scope, half = self._halves(block, scope)
         index = scope.free_index()
         body = block.block(f"for {index} in T.unroll(CHUNK_N // 2)")
-        value = f"acc_reg[{total(product(half, 'ACC_REGS'), product(chunk, 'CHUNK_N // 2'), index)}]"
+        value = f"acc_reg[{total(product(half, 'ACC_REGS'), first, index)}]"
         d = kernel.spec.gemm.d.value
         if d is DType.F32:
             body.line(f"d_reg[{index}] = {value}")

@@ -15,7 +15,7 @@ CHUNK_N CHUNKS BUFS TILE_M TILE_N M_TILES N_TILES K_TILES STAGE_BYTES A_PART B_P
 WGMMA MMA_M ACC_REGS PART_REGS A_STAGE B_STAGE A_ATOM B_ATOM A_HALF
 tma load row_per_thread fragment kernel a b d bx cbx cta_m cta_n cta_k wg_id warp_id lane_id pool tmem tmem_addr tiles
 ring acc buf turn acc_reg d_reg a_desc b_desc part_reg peer k c h i j kk p q
-m_st n_st k_st h_st a_st b_st d_st acc_st a_part b_part atom_st col_st a_kk a_step b_step peers
+m_st n_st k_st h_st c_st a_st b_st d_st acc_st a_part b_part atom_st col_st a_kk a_step b_step peers
 """
 _TAKEN = frozenset(_MODULE.split())
 

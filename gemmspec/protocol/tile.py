@@ -9,7 +9,7 @@ from gemmspec.model.spec import Role, Spec
 from gemmspec.record import record
 from gemmspec.vocabulary import DType, Operand, Release, RoleKind
 
-DEFAULT_CHUNK = 64
+MOST_USUAL_CHUNK = 64
 DEFAULT_GROUP = 8
 
 
@@ -67,8 +67,7 @@ class Tiling:
         columns, split = n * pair, spec.cluster.split
         consumers = sum(r.instances for r in spec.roles_of(RoleKind.MMA)) or 1
         epilogues = spec.roles_of(RoleKind.EPILOGUE)
-        widest = widest_chunk(spec, columns // split, DEFAULT_CHUNK)
-        chunk = next((r.chunk.value for r in epilogues if r.chunk), widest)
+        chunk = next((r.chunk.value for r in epilogues if r.chunk), usual_chunk(spec, columns))
         default_buffers = 1 if spec.target.has_tmem else 2
         buffers = next((r.buffers.value for r in epilogues if r.buffers), default_buffers)
         release = next((r.release.value for r in epilogues if r.release), Release.STORE)
@@ -118,15 +117,34 @@ class Tiling:
         """Output tiles along N."""
         return ceil_div(n, self.tile_n)
 
+    def chunk_column(self, chunk: int) -> int:
+        """Return the first column of a chunk of an accumulator.
+
+        The last one ends where the accumulator ends: where chunks do not divide it, it has columns in common with the
+        one before, which are stored twice, with the same values.
+        """
+        return max(min(chunk * self.chunk, self.acc_columns - self.chunk), 0)
+
     @property
     def stage_bytes(self) -> int:
         """Bytes of one stage in one CTA."""
         return self.consumers * self.a_bytes + self.b_bytes
 
 
-def widest_chunk(spec: Spec, columns: int, most: int) -> int:
-    """Return the widest legal chunk up to `most` that divides an accumulator of `columns`; where none does, `most`."""
-    return max((c for c in spec.target.chunks if c <= most and columns % c == 0), default=min(most, columns))
+def usual_chunk(spec: Spec, columns: int) -> int:
+    """Return the chunk of an accumulator of so many columns where none is stated.
+
+    Of the legal ones of 32 to 64 columns it is the one that moves the fewest in all, and the widest of those.
+    """
+    legal = [c for c in spec.target.chunks if c <= min(MOST_USUAL_CHUNK, columns) and covers(spec, columns, c)]
+    wide = [c for c in legal if 2 * c >= MOST_USUAL_CHUNK] or legal[-1:]
+    return min(wide, key=lambda c: (ceil_div(columns, c) * c, -c), default=min(MOST_USUAL_CHUNK, columns))
+
+
+def covers(spec: Spec, columns: int, chunk: int) -> bool:
+    """Say whether chunks make up an accumulator: without a rest in tensor memory and where CTAs deal them out."""
+    split = spec.cluster.split
+    return columns % (chunk * split) == 0 if spec.target.has_tmem or split > 1 else chunk <= columns
 
 
 def row_of(spec: Spec, tiling: Tiling, m_index: int, rank: int, consumer: int) -> int:

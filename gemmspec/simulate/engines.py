@@ -243,7 +243,7 @@ def store(warp: Warp, statement: StoreIssue) -> Store:
     version = cta.d.version[slot]
     row = row_of(spec, tiling, warp.tile[0], cta.rank, warp.consumer)
     chunk = chunk_of(spec, tiling, cta.rank, warp.chunk)
-    column = column_of(spec, tiling, warp.tile[1], cta.rank) + chunk * tiling.chunk
+    column = column_of(spec, tiling, warp.tile[1], cta.rank) + tiling.chunk_column(chunk)
     operation, place = Store(), warp.place(statement.span)
 
     def end() -> None:

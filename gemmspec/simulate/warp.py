@@ -346,7 +346,8 @@ class Warp(Entity):
         """Return the chunk of this warp's own accumulator registers, which an Mma that is not retired still changes."""
         out = empty(self.rows.stop - self.rows.start, width)
         if self._fused and not self.machine.spec.target.has_tmem and not self.unretired:
-            columns = slice(self.chunk * width, (self.chunk + 1) * width)
+            first = self.machine.tiling.chunk_column(self.chunk)
+            columns = slice(first, first + width)
             source = self.cta.acc.of(self._accumulator)[self.rows, columns]
             out[:, : source.shape[1]] = source
         return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from audit_specs import HOPPER, NARROW, TWO_HIGH
+from audit_specs import HOPPER, NARROW, TWO_HIGH, UNEVEN
 
 from tampers.tamper import Tamper
 
@@ -173,6 +173,13 @@ RESOURCES: Mapping[str, Tamper] = {
         "math",
         ("write accumulator columns 128..159", "write accumulator columns 0..31"),
         spec=TWO_HIGH,
+    ),
+    "the last chunk of an uneven tile is not moved back": Tamper(
+        "T.min(c * CHUNK_N, BLK_N - CHUNK_N)",
+        "c * CHUNK_N",
+        "math",
+        ("write accumulator columns 112..151", "write accumulator columns 120..159"),
+        spec=UNEVEN,
     ),
     "the lower rows are written over the upper ones": Tamper(
         "h_st : h_st + MMA_M", ": MMA_M", "math", ("to row 64 onward", "to row 0 onward"), spec=TWO_HIGH
