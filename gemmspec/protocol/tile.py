@@ -126,6 +126,11 @@ class Tiling:
         return max(min(chunk * self.chunk, self.acc_columns - self.chunk), 0)
 
     @property
+    def shared_columns(self) -> range:
+        """Columns of an accumulator that belong to two chunks: the last, and the one before."""
+        return range(self.chunk_column(self.chunks - 1), (self.chunks - 1) * self.chunk)
+
+    @property
     def stage_bytes(self) -> int:
         """Bytes of one stage in one CTA."""
         return self.consumers * self.a_bytes + self.b_bytes

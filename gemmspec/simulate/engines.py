@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gemmspec.protocol.program import AccRead, Commit, Load, Mma, StoreIssue
 from gemmspec.protocol.tile import b_row_of, chunk_of, column_of, depth_of, row_of
@@ -242,8 +243,9 @@ def store(warp: Warp, statement: StoreIssue) -> Store:
     cta.d.check(slot, 1)
     version = cta.d.version[slot]
     row = row_of(spec, tiling, warp.tile[0], cta.rank, warp.consumer)
-    chunk = chunk_of(spec, tiling, cta.rank, warp.chunk)
-    column = column_of(spec, tiling, warp.tile[1], cta.rank) + tiling.chunk_column(chunk)
+    first = tiling.chunk_column(chunk_of(spec, tiling, cta.rank, warp.chunk))
+    column = column_of(spec, tiling, warp.tile[1], cta.rank) + first
+    twice = np.isin(np.arange(first, first + tiling.chunk), tiling.shared_columns)
     operation, place = Store(), warp.place(statement.span)
 
     def end() -> None:
@@ -253,7 +255,7 @@ def store(warp: Warp, statement: StoreIssue) -> Store:
             machine.hazard(f"D[{slot}] changes while its store reads it", place, cta.d.by[slot])
         elif machine.first_hazard is None and np.isnan(source).any():
             machine.hazard(f"its store reads D[{slot}], which does not hold all data", place, cta.d.by[slot])
-        _write(machine, place, row, column, source if same else np.full_like(source, NAN))
+        _write(machine, place, row, column, source if same else np.full_like(source, NAN), twice)
         if same:
             source.fill(NAN)
         operation.done = True
@@ -263,17 +265,21 @@ def store(warp: Warp, statement: StoreIssue) -> Store:
     return operation
 
 
-def _write(machine: Machine, place: Place, row: int, column: int, values: Array) -> None:
+def _write(machine: Machine, place: Place, row: int, column: int, values: Array, twice: NDArray[np.bool_]) -> None:
+    """Put values into D. `twice`: for each column, whether another chunk stores it, too, with the same values."""
     output = machine.output
     rows, columns = slice(row, row + values.shape[0]), slice(column, column + values.shape[1])
     target, written = output.d[rows, columns], output.written[rows, columns]
-    target[...] = values[: target.shape[0], : target.shape[1]]
+    given = values[: target.shape[0], : target.shape[1]]
     # Two stores of one element are in no order, whichever clusters they come from.
-    if written.any():
+    again = written & ~(twice[: target.shape[1]] & (target == given))
+    fresh = int(np.count_nonzero(~written))
+    target[...] = given
+    if again.any():
         machine.hazard("its store writes elements of the output that were stored before", place)
-        target[written] = NAN
+        target[again] = NAN
     written[...] = True
-    output.stored(target.size)
+    output.stored(fresh)
 
 
 class Team:
