@@ -14,6 +14,7 @@ from edits import Path, edited, label, named, replaced, statements, with_body
 from gemmspec.protocol.program import (
     AccRead,
     AccReadWait,
+    Add,
     Arrive,
     Branch,
     Commit,
@@ -25,6 +26,7 @@ from gemmspec.protocol.program import (
     Protocol,
     ProxyFence,
     Retire,
+    Send,
     Slot,
     Statement,
     StoreCommit,
@@ -52,8 +54,10 @@ SYNCHRONISING = (
     StoreWait,
     StoreCommit,
     Retire,
+    Send,
+    Add,
 )
-MOVED = (Wait, Arrive, Commit, Expect, TcgenFence, ProxyFence, AccReadWait, StoreWait, Retire)
+MOVED = (Wait, Arrive, Commit, Expect, TcgenFence, ProxyFence, AccReadWait, StoreWait, Retire, Send, Add)
 
 
 def mutants(protocol: Protocol) -> Iterator[Mutant]:

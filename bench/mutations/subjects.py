@@ -77,6 +77,7 @@ def subjects() -> tuple[Subject, ...]:
         _scaled("Hopper", _hopper, 3),
         _scaled("Hopper, cluster of 2, multicast B", _hopper_multicast, 3),
         _scaled("Hopper, release at once", _hopper_plain, 3),
+        _scaled("Hopper, two CTAs a tile", _hopper_split, 3),
     )
 
 
@@ -205,6 +206,18 @@ def _hopper(stages: int, chunk: int) -> str:
 
 def _hopper_multicast(stages: int, chunk: int) -> str:
     return _hopper(stages, chunk).replace("block", "cluster 2 x 1\nblock").replace("warp 0", "warp 0 multicast B")
+
+
+def _hopper_split(stages: int, chunk: int) -> str:
+    return (
+        HOPPER
+        + f"block 64 x 128 x 64\nstages {stages}\nschedule persistent split 2\n"
+        + "role producer = tma           on warpgroup 0 warp 0\n"
+        + f"role consumer = mma, epilogue on warpgroup 1 chunk {chunk} buffers 1\n"
+        + RINGS
+        + "barrier part2sum [1] consumer -> consumer\n"
+        + "barrier sum2part [1] consumer -> consumer\n"
+    )
 
 
 def _hopper_plain(stages: int, chunk: int) -> str:

@@ -51,10 +51,11 @@ def is_room(spec: Spec, barrier: Barrier) -> bool:
     """
     waiters = [w.value for w in barrier.waiters]
     for program in (p for p in spec.programs if p.role in waiters):
-        acts = [a for a in acts_of(program.body) if a.verb == "send" or (a.verb == "wait" and a.ref)]
-        for act in acts:
-            if act.verb == "send" or (act.ref and act.ref.barrier == barrier.name):
-                return act.verb != "send"
+        acts = list(acts_of(program.body))
+        waits = [i for i, a in enumerate(acts) if a.verb == "wait" and a.ref and a.ref.barrier == barrier.name]
+        sends = [i for i, a in enumerate(acts) if a.verb == "send"]
+        if waits and sends:
+            return waits[0] < sends[0]
     alike = [b.name for b in spec.barriers if is_exchange(spec, b) and any(w.value in waiters for w in b.waiters)]
     if len(alike) == 1 and barrier.phase:
         return barrier.phase.value == 1

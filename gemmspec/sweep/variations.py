@@ -26,7 +26,7 @@ from gemmspec.syntax.parse import parse
 
 COUNTS = ("stages", "accumulators")
 DIMENSIONS = {"block.m": 0, "block.n": 1, "block.k": 2, "cluster.m": 0, "cluster.n": 1}
-SCHEDULE = ("ctas", "group")
+SCHEDULE = ("ctas", "group", "split")
 # Properties of roles, and the kind of role that has them where none is named.
 ROLE = {"chunk": "epilogue", "buffers": "epilogue", "release": "epilogue", "registers": None}
 MOST_COMBINATIONS = 20_000

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class Do:
-    """Operation codes. Those from COMMIT on touch nothing that another process can see."""
+    """Operation codes. COMMIT, MASK, DONE and BAD touch nothing that another process can see."""
 
     WAIT = 0
     ARRIVE = 1
@@ -27,6 +27,8 @@ class Do:
     SYNC_ARRIVE = 11
     SYNC_WAIT = 12
     BAD = 13
+    SEND = 14
+    ADD = 15
 
 
 PLACE_BITS, K_BITS = 10, 12
@@ -45,6 +47,7 @@ class Op(NamedTuple):
     WAIT barrier, parity | ARRIVE barrier, threads | EXPECT barrier, bytes | LOAD flight ids |
     MMA (cell, place) read, accumulators, (tile, first) | READ cell, expected sum, flight id |
     WRITE cell, stamp, (reads pending before it, accumulators in registers, registers) | ISSUE cell, stamp, flight id |
+    SEND (cell, stamp) written, accumulators in registers | ADD (cell, stamp) read, accumulators in registers |
     COMMIT | MASK flights that must be over | DONE least completed MMAs | SYNC_* sync, threshold | BAD kind
     """
 
@@ -112,3 +115,8 @@ class Code:
     """Whether barrier initialisation is an event that other CTAs may overtake."""
     ready: list[tuple[int, ...]] = field(default_factory=list)
     """For each agent, the CTAs that must be initialised before it starts."""
+
+
+def sync_ops(scope: str, text: str) -> list[Op]:
+    """Return the two halves of a sync; their numbers are filled in when all agents are known."""
+    return [Op(Do.SYNC_ARRIVE, scope, text=f"{text}: arrive"), Op(Do.SYNC_WAIT, scope, text=f"{text}: wait")]

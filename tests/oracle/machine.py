@@ -240,6 +240,18 @@ class Machine:
                     self._sum(s, cell, expected, report)
                 self._write(s, op.x, agent + 1, report)
                 s[self.CELL + 4 * op.x] = op.y
+            case Do.SEND:
+                for cell, expected in op.y:
+                    self._sum(s, cell, expected, report)
+                for cell, stamp in op.x:
+                    self._write(s, cell, agent + 1, report)
+                    s[self.CELL + 4 * cell] = stamp
+            case Do.ADD:
+                for cell, expected in op.y:
+                    self._sum(s, cell, expected, report)
+                for cell, stamp in op.x:
+                    if self._read(s, cell, report) not in (None, stamp):
+                        report("stale", f"{self.code.cells[cell][0]} does not hold its peer's part of the tile")
             case Do.ISSUE:
                 if self._read(s, op.x, report) not in (None, op.y):
                     report("stale", f"{self.code.cells[op.x][0]} is stored with another chunk's values")

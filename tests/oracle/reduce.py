@@ -49,6 +49,9 @@ def marks_of_op(op: Op, agent: int, flights: list[Flight]) -> Marks:
             return Marks(cells=((op.x, False, -1),))
         case Do.WRITE:
             return Marks(cells=((op.x, True, -1), (op.z[2], False, -1), *((c, False, -1) for c, _ in op.z[1])))
+        case Do.SEND | Do.ADD:
+            sums = tuple((c, False, -1) for c, _ in op.y)
+            return Marks(cells=(*((c, op.code == Do.SEND, -1) for c, _ in op.x), *sums))
         case _:
             return Marks()
 

@@ -13,6 +13,7 @@ from gemmspec.protocol.program import (
     AccRead,
     AccReadWait,
     Action,
+    Add,
     Arrive,
     BlockSync,
     Branch,
@@ -24,6 +25,7 @@ from gemmspec.protocol.program import (
     Program,
     Protocol,
     Retire,
+    Send,
     Slot,
     Statement,
     StoreCommit,
@@ -34,7 +36,9 @@ from gemmspec.protocol.program import (
 )
 from gemmspec.vocabulary import LoopKind, Operand, RoleKind
 
-from .code import SUM_BITS, Agent, Code, Do, Flight, Op, Pending, operand_stamp
+from .code import SUM_BITS, Agent, Code, Do, Flight, Op, Pending, operand_stamp, sync_ops
+from .exchange import exchange
+from .warps import has_idle_warps
 
 
 def unroll(protocol: Protocol, k: int, tiles: int, in_order: bool = True) -> Code:
@@ -44,18 +48,14 @@ def unroll(protocol: Protocol, k: int, tiles: int, in_order: bool = True) -> Cod
     this holds in each target CTA only.
     """
     assert k < SUM_BITS, "an accumulator's stamp has one bit for each k tile"
-    return _Unroller(protocol, k, tiles, in_order).run()
+    return Unroller(protocol, k, tiles, in_order).run()
 
 
-def sync_ops(scope: str, text: str) -> list[Op]:
-    """Return the two halves of a sync; their numbers are filled in when all agents are known."""
-    return [Op(Do.SYNC_ARRIVE, scope, text=f"{text}: arrive"), Op(Do.SYNC_WAIT, scope, text=f"{text}: wait")]
-
-
-class _Unroller:
+class Unroller:
     def __init__(self, protocol: Protocol, k: int, tiles: int, in_order: bool) -> None:
         self.p, self.k, self.tiles, self.in_order = protocol, k, tiles, in_order
         self.cluster, self.pair = protocol.spec.cluster, protocol.spec.pair
+        self.tile_ctas, self.split = self.cluster.m * self.cluster.n, self.cluster.split
         self.code = Code(ctas=self.cluster.size)
         self.barrier_id: dict[tuple[str, int, int], int] = {}
         self.cell_id: dict[str, int] = {}
@@ -85,11 +85,11 @@ class _Unroller:
             if not program.leader_only or cta % self.pair == 0
         ]
         in_role = any(isinstance(s, BlockSync) for q in self.p.programs for s in q.walk())
-        idle = [c for c in range(code.ctas) if in_role and self._idle(c)]
+        idle = [c for c in range(code.ctas) if in_role and has_idle_warps(self.p, c)]
         members = {("cluster", None): len(runs) + len(idle)}
         for cta in range(code.ctas):
             members["cta", cta] = sum(c == cta for _, _, c in runs) + idle.count(cta)
-        walks = [_Walk(self, q, i, c, n) for n, (q, i, c) in enumerate(runs)]
+        walks = [Walk(self, q, i, c, n) for n, (q, i, c) in enumerate(runs)]
         code.agents = [w.agent for w in walks] + [Agent(f"idle warps of CTA {c}", c) for c in idle]
         for walk in walks:
             walk.record(lambda w, a: w.count(a))
@@ -105,12 +105,6 @@ class _Unroller:
                 if op.code == Do.MMA:
                     agent.mmas.append(op)
         return code
-
-    def _idle(self, cta: int) -> bool:
-        """Return whether a warp of the CTA runs no role there."""
-        here = [q for q in self.p.programs if not q.leader_only or cta % self.pair == 0]
-        busy = {w for q in here for w in q.role.placement.claimed}
-        return len(busy) < 4 * (1 + max(q.role.placement.warpgroups[1] for q in self.p.programs))
 
     def _syncs(self, members: dict[tuple[str, int | None], int]) -> None:
         """Number the syncs, and append the end's."""
@@ -137,11 +131,11 @@ class _Unroller:
     def place(self, operand: Operand, cta: int) -> int:
         """Return which rows a CTA's own load of an operand fetches, as a number."""
         if operand is Operand.A:
-            return cta % self.cluster.m
+            return cta % self.cluster.m + cta // self.tile_ctas * self.cluster.m
         return cta // self.cluster.m * self.pair + cta % self.pair
 
     def part(self, operand: Operand, cta: int) -> int:
-        index = cta // self.cluster.m if operand is Operand.A else cta % self.cluster.m
+        index = cta // self.cluster.m % self.cluster.n if operand is Operand.A else cta % self.cluster.m
         return index % self.parts[operand]
 
     def whose(self, operand: Operand, cta: int, consumer: int) -> int:
@@ -157,14 +151,14 @@ class _Unroller:
         return tile, self.total.get((cell, tile), 0), self.k
 
 
-class _Walk:
+class Walk:
     """Walks one agent's program."""
 
-    def __init__(self, u: _Unroller, program: Program, instance: int, cta: int, number: int) -> None:
+    def __init__(self, u: Unroller, program: Program, instance: int, cta: int, number: int) -> None:
         self.u, self.program, self.instance, self.cta, self.number = u, program, instance, cta, number
         self.agent = Agent(f"{program.role.name}[{instance}] of CTA {cta}", cta)
 
-    def record(self, act: Callable[[_Walk, Action], None]) -> None:
+    def record(self, act: Callable[[Walk, Action], None]) -> None:
         self.n = {c.id: 0 for c in self.program.cursors}
         self.depth = {c.id: c.depth for c in self.program.cursors}
         self.index: dict[LoopKind, tuple[int, int]] = {}
@@ -174,6 +168,7 @@ class _Walk:
         self.groups: list[int] = []
         self.open = self.mmas = self.held = 0
         self.registers: tuple[int, ...] = ()
+        self.added = -1
         self.act = act
         self.stored: Counter[tuple[int, int]] = Counter()
         self.body(self.program.body)
@@ -184,7 +179,7 @@ class _Walk:
         if role.does(RoleKind.EPILOGUE):
             columns = spec.block.n.value * spec.pair
             chunk = role.chunk.value if role.chunk else min(64, columns)
-            wanted = Counter((t, c) for t in range(self.u.tiles) for c in range(-(-columns // chunk)))
+            wanted = Counter((t, c) for t in range(self.u.tiles) for c in range(-(-columns // chunk // self.u.split)))
             if wanted != self.stored:
                 self.out(Do.BAD, "output", text="not every chunk of every tile is stored once")
 
@@ -283,8 +278,12 @@ class _Walk:
                 self.out(Do.READ, cell, self.u.sum_of(cell, tile), flight, "tcgen05.ld")
             case AccReadWait():
                 self.out(Do.MASK, self.reading, text="wait::ld")
+            case Send() | Add():
+                exchange(self, a)
             case StoreWrite():
                 cell = self._store(a.buffer)
+                if self.u.split > 1 and self.added != self.at()[0]:
+                    self.out(Do.BAD, "stale", text="the peers' parts of the sum have not been added")
                 if self.u.p.spec.target.has_tmem and self.held != self._drawn():
                     self.out(Do.BAD, "stale", text="the registers do not hold the chunk that is stored")
                 if not self.u.p.spec.target.has_tmem and not self.registers:
