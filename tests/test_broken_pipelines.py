@@ -19,6 +19,7 @@ from texts import text_mutants
 
 from gemmspec.proof import Fault, Kind
 from gemmspec.proof.judge import Verdict, judge
+from gemmspec.proof.words import cycle
 from gemmspec.protocol import Protocol
 from gemmspec.report.spec import spec_text
 from gemmspec.rules import CHECKS
@@ -142,6 +143,7 @@ def test_what_lint_rejects_fails_as_predicted(broken: Broken) -> None:
         for seed in range(3):
             outcome = run(protocol, Size(fault.k_tiles[0], 5, 1), seed)
             assert simulated_hang(outcome.faults[-1]) == predicted_hang(fault)
+            assert set(outcome.faults[-1].cycle) == {b.at.role for b in cycle(fault)}
             assert outcome.wrong
         return
     for size, seed in runs(protocol, 40):
