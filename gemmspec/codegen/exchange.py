@@ -27,8 +27,8 @@ def send(text: RoleText, statement: Send, block: Block, scope: Scope) -> None:
     """Write the stores of the peers' shares into the peers' receive buffers, 16 bytes at a time."""
     kernel, share = text.kernel, text.ranks.share
     body = block.block("for p in T.unroll(SPLIT)").block(f"if p != {share}")
-    slot = _peer(kernel.tiling.split, share, "p")
-    place = f"{kernel.parts}.ptr_to([{_part(text, statement.slot, slot)}0, {_THREAD}, 0])"
+    slot = _peer(kernel.tiling.split, share, "p", body)
+    place = f"{kernel.parts}.ptr_to([{_part(text, statement.slot, slot)}0, tid, 0])"
     _map(text, place, "p", body)
     row, first = "i", "p * PART_REGS + i * 4"
     if kernel.halves > 1:
@@ -57,11 +57,12 @@ def add(text: RoleText, statement: Add, block: Block, scope: Scope) -> None:
     body = body.block("for i in T.unroll(PART_REGS // 4)").block("for q in T.unroll(SPLIT)")
     own = body.block("if q == p").block("for j in T.unroll(4)")
     own.line(f"part_reg[j] = acc_reg[{half}p * PART_REGS + i * 4 + j]")
-    slot = _peer(kernel.tiling.split, "q", "p")
-    body.block("else").call(
+    other = body.block("else")
+    slot = _peer(kernel.tiling.split, "q", "p", other)
+    other.call(
         'T.ptx["ld.shared.v4.f32"]',
         *(f"part_reg[{j}]" for j in range(4)),
-        f"{kernel.parts}.ptr_to([{_part(text, statement.slot, slot)}{row}, {_THREAD}, 0])",
+        f"{kernel.parts}.ptr_to([{_part(text, statement.slot, slot)}{row}, tid, 0])",
     )
     to = f"acc_reg[{half}i * 4 + j]"
     whole = body.block("for j in T.unroll(4)")
@@ -71,6 +72,7 @@ def add(text: RoleText, statement: Add, block: Block, scope: Scope) -> None:
 def declare(block: Block) -> None:
     """Declare the registers of an exchange."""
     block.first.append('peer = T.alloc_local((1,), "uint32")')
+    block.first.append(f"tid = T.meta_var({_THREAD})")
     block.first.append('part_reg = T.alloc_local((4,), "float32")')
 
 
@@ -96,20 +98,23 @@ def wait(text: RoleText, barrier: str, slot: str, parity: str, block: Block) -> 
 
 def _arrive_at(text: RoleText, place: str, share: str | None, block: Block, rank: str = "0") -> None:
     _map(text, place, share, block, rank)
-    block.line("T.ptx.mbarrier.arrive.release.cluster.shared__cluster.b64(peer[0])")
+    block.call("T.ptx.mbarrier.arrive.release.cluster.shared__cluster.b64", "peer[0]")
 
 
 def _map(text: RoleText, place: str, share: str | None, block: Block, rank: str = "0") -> None:
     """Write the address of a place as the CTA that has a share of the own tile, or that of a rank, has it."""
     to = text.ranks.peer(share) if share is not None else rank
-    block.call(
-        "T.ptx.mapa.shared__cluster.u32", "peer[0]", f"T.cuda.cvta_generic_to_shared({place})", f"T.uint32({to})"
-    )
+    block.call("here = T.meta_var", place)
+    here = "T.cuda.cvta_generic_to_shared(here)"
+    block.call("T.ptx.mapa.shared__cluster.u32", "peer[0]", here, f"T.uint32({to})")
 
 
-def _peer(split: int, share: str, owner: str) -> str:
+def _peer(split: int, share: str, owner: str, block: Block) -> str:
     """Return the place of a CTA among the peers of another (protocol.tile.receive_slot); nothing where there is one."""
-    return "" if split == 2 else f"T.Select({share} > {owner}, {share} - 1, {share}), "
+    if split == 2:
+        return ""
+    block.line(f"part = T.meta_var(T.Select({share} > {owner}, {share} - 1, {share}))")
+    return "part, "
 
 
 def _part(text: RoleText, slot: Slot, peer: str) -> str:

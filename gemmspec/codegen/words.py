@@ -14,7 +14,7 @@ CTAS CLUSTER CLUSTER_M CLUSTER_N SPLIT SPLIT_K CTA_GROUP CONSUMERS STAGES ACCS B
 CHUNK_N CHUNKS BUFS TILE_M TILE_N M_TILES N_TILES K_TILES STAGE_BYTES A_PART B_PART ATOM_K ATOM_N TMEM_COLS
 WGMMA MMA_M ACC_REGS PART_REGS A_STAGE B_STAGE A_ATOM B_ATOM A_HALF
 tma load row_per_thread fragment kernel a b d bx cbx cta_m cta_n cta_k wg_id warp_id lane_id pool tmem tmem_addr tiles
-ring acc buf turn acc_reg d_reg a_desc b_desc part_reg peer k c h i j kk p q
+ring acc buf turn acc_reg d_reg a_desc b_desc part_reg peer here part tid k c h i j kk p q
 m_st n_st k_st h_st c_st a_st b_st d_st acc_st a_part b_part atom_st col_st a_kk a_step b_step peers
 """
 _TAKEN = frozenset(_MODULE.split())
