@@ -83,14 +83,15 @@ def lower(spec: SourceFile, **sizes: int) -> TirxModule:
     return TirxModule(module.name, module.source, {axis: s.low for axis, s in pairs if axis in module.sizes})
 
 
-def build(spec: SourceFile, **sizes: int) -> Artifact:
+def build(spec: SourceFile, *, debug_waits: float | None = None, **sizes: int) -> Artifact:
     """Return the built kernel of a spec: lowered by TVM, read back, assembled where there is an assembler.
 
-    Raises `gemmspec.toolchain.BuildProblem` where a tool stands in the way.
+    `debug_waits`: for a debug build, the seconds after which a wait gives up. Raises
+    `gemmspec.toolchain.BuildProblem` where a tool stands in the way.
     """
     from gemmspec.toolchain import build
 
-    return build(_sound(spec, sizes), spec.text)
+    return build(_sound(spec, sizes), spec.text, debug_waits=debug_waits, spec_name=spec.name)
 
 
 def _sound(spec: SourceFile, sizes: dict[str, int]) -> Protocol:

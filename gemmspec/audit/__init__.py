@@ -14,14 +14,15 @@ from gemmspec.audit.roles import Roles
 from gemmspec.audit.structure import structure
 from gemmspec.audit.terms import Unfollowed
 from gemmspec.protocol.program import Protocol
+from gemmspec.waits import Waits
 
 __all__ = ["Difference", "audit"]
 
 
-def audit(prim_func: object, protocol: Protocol) -> tuple[Difference, ...]:
-    """Return the differences between a kernel and its Protocol, all that are found."""
+def audit(prim_func: object, protocol: Protocol, waits: Waits | None = None) -> tuple[Difference, ...]:
+    """Return the differences between a kernel and its Protocol, all that are found. `waits`: how they are bounded."""
     try:
-        image = Image(read(prim_func), protocol)
+        image = Image(read(prim_func), protocol, waits)
     except Unfollowed as error:
         return (Difference("kernel", "only what the audit knows", str(error), None),)
     out = structure(image)

@@ -50,7 +50,7 @@ class Effects:
         """Views of registers -> the tensor that they are views of."""
         self.instructions: dict[tuple[str, tuple[str, ...]], Callable[[tuple[Expr, ...], str], list[Effect]]] = {
             ("ptx.mbarrier_init", ("init", "shared", "b64")): self._init,
-            ("cuda.mbarrier_wait", ()): self._wait,
+            ("cuda.mbarrier_wait", ()): lambda args, group: [self.wait(args)],
             ("cuda.mbarrier_wait_acquire_cluster", ()): self._wait_for_peers,
             ("ptx.mbarrier_arrive", ("arrive", "shared", "b64")): self._arrive_here,
             ("ptx.mbarrier_arrive", ("arrive", "shared::cluster", "b64")): self._arrive,
@@ -153,9 +153,10 @@ class Effects:
         at, count = self._own(args[0]), self.terms.text(args[1])
         return [Emit("init", (at.barrier,), (at.slot, count))]
 
-    def _wait(self, args: tuple[Expr, ...], group: str) -> list[Effect]:
+    def wait(self, args: tuple[Expr, ...]) -> Emit:
+        """Return a wait on the own CTA's barrier, given its address and a parity."""
         at, parity = self._own(args[0]), self.terms.text(args[1])
-        return [Emit("wait", (at.barrier,), (at.slot, parity))]
+        return Emit("wait", (at.barrier,), (at.slot, parity))
 
     def _wait_for_peers(self, args: tuple[Expr, ...], group: str) -> list[Effect]:
         at, parity = self._own(args[0]), self.terms.text(args[1])

@@ -104,9 +104,17 @@ def _write(names: tuple[str, ...], n: tuple[int, ...]) -> str:
     return f"write accumulator columns {_cells(acc, columns)} to row {row} onward, column {column} of the store buffers"
 
 
+def _wait(names: tuple[str, ...], n: tuple[int, ...]) -> str:
+    text = f"wait {names[0]}[{n[0]}] parity {n[1]}{_scope(names)}"
+    if len(n) > 2:
+        row, site, slot, tile, k, named = n[2:]
+        text += f" as row {row}, site {site}, slot {slot}, tile {tile}, k {k}, agreeing at {named}"
+    return text
+
+
 _WORDS: dict[str, _Words] = {
     "init": lambda names, n: f"initialise {names[0]}[{n[0]}] for {n[1]} arrivals",
-    "wait": lambda names, n: f"wait {names[0]}[{n[0]}] parity {n[1]}{_scope(names)}",
+    "wait": _wait,
     "arrive": _arrive,
     "expect": lambda names, n: f"expect {n[2]} bytes on {names[0]}[{n[0]}] of CTA {n[1]}",
     "commit": lambda names, n: f"commit {names[0]}[{n[0]}] in {ranks(n[1])} (cta_group {n[2]})",

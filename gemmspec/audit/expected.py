@@ -44,6 +44,7 @@ from gemmspec.protocol.program import (
 from gemmspec.protocol.schedule import Tile
 from gemmspec.protocol.tile import Tiling, b_row_of, base_of, chunk_of, column_of, depth_of, receive_slot, row_of
 from gemmspec.vocabulary import LoopKind, Operand, RoleKind
+from gemmspec.waits import Waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +67,16 @@ class Expectation:
     """One instance in one CTA, followed through one case."""
 
     def __init__(
-        self, protocol: Protocol, program: Program, rank: int, instance: int, case: Case, trips: Sampling
+        self,
+        protocol: Protocol,
+        program: Program,
+        rank: int,
+        instance: int,
+        case: Case,
+        trips: Sampling,
+        waits: Waits | None = None,
     ) -> None:
-        self.protocol, self.spec = protocol, protocol.spec
+        self.protocol, self.spec, self.waits = protocol, protocol.spec, waits
         self.tiling = Tiling.of(protocol.spec)
         self.program, self.rank, self.instance = program, rank, instance
         self.case, self.trips = case, trips
@@ -161,7 +169,10 @@ class Expectation:
         one = self.program.threads == 1
         match action:
             case Wait(barrier, slot, phase):
-                self._say(action, one, "wait", self._barrier(barrier), self._slot(slot), self._parity(slot, phase))
+                names, where = (
+                    (self._barrier(barrier), ()) if self.waits is None else ((barrier,), self._reported(action))
+                )
+                self._say(action, one, "wait", names, self._slot(slot), self._parity(slot, phase), *where)
             case Load():
                 self._load(action)
             case Expect(barrier, slot, size):
@@ -250,6 +261,15 @@ class Expectation:
                 slot = self._slot(add.slot) + share - (share > own)
                 part = RECEIVED + (slot * self.part_rows + row) * 4
                 self._say(add, False, "add", (), to, int(share == 0), held if share == own else part)
+
+    def _reported(self, wait: Wait) -> tuple[int, ...]:
+        """Return what a bounded wait knows of itself: row, site, slot, tile, k, and the named barrier of agreement."""
+        if self.waits is None:
+            return ()
+        tile, k = (self.inside.get(kind, (0, 1))[0] for kind in (LoopKind.TILE, LoopKind.K))
+        row, named = self.waits.base(self.program) + self.instance, self.waits.agreement(self.program)
+        agree = -1 if named is None else named + self.instance
+        return row, self.waits.site(wait), self._slot(wait.slot), tile, k, agree
 
     def _acc_column(self, acc: Slot) -> int:
         consumer, accumulator = divmod(self._slot(acc), self.tiling.accumulators)

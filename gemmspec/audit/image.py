@@ -11,9 +11,10 @@ from gemmspec.audit.ir import Const, Do, Ids, Kernel, Stmt, Var
 from gemmspec.audit.machine import Machine
 from gemmspec.audit.merge import merged
 from gemmspec.audit.places import Places
-from gemmspec.audit.terms import CLUSTER, CLUSTER_SIZE, RANK, UNREAD, WARP, WARPGROUP, Terms, Unfollowed
+from gemmspec.audit.terms import CLUSTER, CLUSTER_SIZE, GIVES_UP, RANK, UNREAD, WARP, WARPGROUP, Terms, Unfollowed
 from gemmspec.audit.warp import Step, Warp
 from gemmspec.protocol.program import Protocol
+from gemmspec.waits import Waits
 
 SYNCS = ("cuda.cta_sync", "cuda.cluster_sync")
 GRID = "ptx.griddepcontrol"
@@ -34,8 +35,8 @@ class Deeds:
 class Image:
     """One kernel's steps."""
 
-    def __init__(self, kernel: Kernel, protocol: Protocol) -> None:
-        self.protocol, self.kernel = protocol, kernel
+    def __init__(self, kernel: Kernel, protocol: Protocol, waits: Waits | None = None) -> None:
+        self.protocol, self.kernel, self.waits = protocol, kernel, waits
         self.places = Places(protocol, kernel)
         self.sizes: dict[str, int] = {}
         """Names of sizes known at run time -> their places."""
@@ -50,10 +51,10 @@ class Image:
         # A fence directly behind the sync belongs to it.
         while first < len(body) and isinstance(s := body[first], Do) and s.op == "ptx.tcgen05_fence":
             first += 1
-        waits = [i for i, s in enumerate(body) if isinstance(s, Do) and s.op == GRID and s.mods == ("wait",)]
-        first = max(first, waits[0] + 1) if waits else first
+        grids = [i for i, s in enumerate(body) if isinstance(s, Do) and s.op == GRID and s.mods == ("wait",)]
+        first = max(first, grids[0] + 1) if grids else first
         last = syncs[-1] if len(syncs) > 1 else len(body)
-        machine = Machine(terms, self.places)
+        machine = Machine(terms, self.places, waits)
         self._sections = tuple(machine.steps(part) for part in (body[:first], body[first:last], body[last:]))
         self._start = [0] * terms.count
         filled = (machine.effects.reads, machine.effects.wgmma.accumulators)
@@ -61,12 +62,12 @@ class Image:
             self._start[place] = UNREAD
         self._known: dict[tuple[int, ...], int] = {}
 
-    def run(self, rank: int, warpgroup: int, warp: int, case: Case, trips: Sampling) -> Deeds:
-        """Return what one warp of one CTA does in a case."""
+    def run(self, rank: int, warpgroup: int, warp: int, case: Case, trips: Sampling, gives_up: int = -1) -> Deeds:
+        """Return what one warp of one CTA does in a case. `gives_up`: the waits after which a bounded one gives up."""
         v = self._start.copy()
         size = self.protocol.spec.cluster.size
         v[RANK], v[WARPGROUP], v[WARP] = rank, warpgroup, warp
-        v[CLUSTER], v[CLUSTER_SIZE] = case.cluster, size
+        v[CLUSTER], v[CLUSTER_SIZE], v[GIVES_UP] = case.cluster, size, gives_up
         for name, place in self.sizes.items():
             v[place] = {"M": case.m, "N": case.n, "K": case.k}[name]
         worker = Warp(v, max(case.tiles, 1), trips, known=self._known)

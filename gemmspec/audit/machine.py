@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from gemmspec.audit.bounded import bounded_wait
 from gemmspec.audit.effect import Assign, Effect, Settle
 from gemmspec.audit.effects import Effects
 from gemmspec.audit.ir import (
     Attribute,
     Call,
+    Const,
     Declare,
     Do,
     Expr,
@@ -36,6 +38,7 @@ from gemmspec.audit.terms import (
     varies,
 )
 from gemmspec.audit.warp import FULL, Step, Warp, by_lane, lanewise, settle, split, trips
+from gemmspec.waits import Waits
 
 # Attributes that `structure` reads, or that every kernel has.
 _ATTRIBUTES = {"tirx.device_entry", "tirx.dyn_smem_bytes", "tirx.launch_bounds_min_blocks_per_sm"}
@@ -44,8 +47,8 @@ _ATTRIBUTES = {"tirx.device_entry", "tirx.dyn_smem_bytes", "tirx.launch_bounds_m
 class Machine:
     """Translates statements. Those that it cannot follow become an `unknown` event wherever they run."""
 
-    def __init__(self, terms: Terms, places: Places) -> None:
-        self.terms = terms
+    def __init__(self, terms: Terms, places: Places, waits: Waits | None = None) -> None:
+        self.terms, self.waits = terms, waits
         self.effects = Effects(terms, places)
         self.texts: list[str] = []
         """Every text that a step evaluates."""
@@ -68,6 +71,8 @@ class Machine:
                 return [self._effect(e) for e in self.effects.instruction(s)]
             case Tile():
                 return [self._effect(e) for e in self.effects.tile(s)]
+            case Set(tensor, (Const(0),), Call("cuda.func_call", args)):
+                return [self._effect(e) for e in bounded_wait(self.terms, self.waits, self.effects.wait, tensor, args)]
             case Set(tensor, indices, value):
                 return [self._set(tensor, indices, value)]
             case Let():

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from gemmspec.audit.cases import Case, cases_of, sampling
-from gemmspec.audit.compare import compare
+from gemmspec.audit.compare import Mismatch, compare
 from gemmspec.audit.difference import Difference
 from gemmspec.audit.ends import Warps
 from gemmspec.audit.events import FULL, Done, Event, describe
-from gemmspec.audit.expected import Expectation
+from gemmspec.audit.expected import Expectation, Expected
 from gemmspec.audit.image import Deeds, Image
 from gemmspec.audit.merge import together
 from gemmspec.model.spec import WARPGROUP_THREADS
-from gemmspec.protocol.program import Program
+from gemmspec.protocol.program import Program, Wait
 
 WARPS = range(4)
 """Warps of a warpgroup."""
@@ -55,9 +55,9 @@ class Roles:
                             self._idle(rank, w, deeds.roles)
         return self.out
 
-    def _run(self, rank: int, w: _Warp, case: Case) -> Deeds:
+    def _run(self, rank: int, w: _Warp, case: Case, gives_up: int = -1) -> Deeds:
         trips = sampling(self.owner.get(w), case is self.cases[0])
-        return self.image.run(rank, *w, case, trips)
+        return self.image.run(rank, *w, case, trips, gives_up)
 
     def _followed(self, rank: int, warps: list[_Warp]) -> list[_Warp]:
         """Return a warp of an instance, and those of it in which single threads act: the others do as the first."""
@@ -73,12 +73,31 @@ class Roles:
         deeds = [self.done[rank][w] if first else self._run(rank, w, case) for w in followed]
         rest = [self._after_registers(where, name, w, d.roles) for w, d in zip(followed, deeds, strict=True)]
         trips = sampling(program, first)
-        expected = together(Expectation(self.protocol, program, rank, instance, case, trips).events())
+        expected = together(Expectation(self.protocol, program, rank, instance, case, trips, self.image.waits).events())
         mismatch = compare(expected, rest, len(warps), program.threads == 1)
-        if mismatch is not None and name not in self.told:
+        if mismatch is not None:
+            self._differs(name, where, case, mismatch)
+        elif first and self.image.waits is not None:
+            self._giving_up(rank, program, where, warps, expected)
+
+    def _differs(self, name: str, where: str, case: Case, mismatch: Mismatch) -> None:
+        if name not in self.told:
             self.told.add(name)
             at = f"{where}, {mismatch.place}" if mismatch.place else where
             self.out.append(Difference(f"{at} ({case.text})", mismatch.expected, mismatch.found, mismatch.span))
+
+    def _giving_up(self, rank: int, program: Program, where: str, warps: list[_Warp], expected: list[Expected]) -> None:
+        """Check that nothing is done behind a bounded wait that gives up: each wait of the first trips, in turn."""
+        name, case = program.role.name, self.cases[0]
+        waits = [i for i, e in enumerate(expected) if e.event.verb == "wait"]
+        sites = sum(isinstance(s, Wait) for s in program.walk())
+        for passed, last in enumerate(waits[: 3 * sites]):
+            deeds = [self._run(rank, w, case, passed).roles for w in warps]
+            rest = [self._after_registers(where, name, w, done) for w, done in zip(warps, deeds, strict=True)]
+            mismatch = compare(expected[: last + 1], rest, len(warps), program.threads == 1)
+            if mismatch is not None:
+                self._differs(name, f"{where}, having given up wait {passed}", case, mismatch)
+                return
 
     def _idle(self, rank: int, w: _Warp, done: list[Done]) -> None:
         """Check that a warp without a role in this CTA does nothing."""

@@ -15,8 +15,9 @@ from gemmspec.audit.ir import Box, Call, Const, Expr, Opaque, Read, Tensor, Text
 
 Values = list[int]
 
-# Places of `v`. ELECTED: the lane that `elect_sync` chooses; WARP: within the warpgroup.
-LANE, ELECTED, RANK, WARPGROUP, WARP, CLUSTER, CLUSTER_SIZE, FIRST = range(8)
+# Places of `v`. ELECTED: the lane that `elect_sync` chooses; WARP: within the warpgroup; GIVES_UP: the number of waits
+# after which a bounded one gives up, -1 for none.
+LANE, ELECTED, RANK, WARPGROUP, WARP, CLUSTER, CLUSTER_SIZE, GIVES_UP, FIRST = range(9)
 
 # The column that a register array holds before anything has been read into it.
 UNREAD = -(1 << 20)

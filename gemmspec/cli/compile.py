@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import click
@@ -29,7 +30,36 @@ def _emit(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
     return words
 
 
-@click.command("compile")
+def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    from gemmspec.waits import LEAST_SECONDS, MOST_SECONDS
+
+    try:
+        seconds = float(value)
+    except ValueError:
+        raise click.BadParameter(
+            f"`{value}` is no number of seconds (a spec goes ahead of the option, or write --debug-waits=2)", ctx, param
+        ) from None
+    if not LEAST_SECONDS <= seconds <= MOST_SECONDS:
+        least, most = f"{LEAST_SECONDS:g}", f"{MOST_SECONDS:g}"
+        raise click.BadParameter(f"{value} seconds, and a wait may be bounded by {least} to {most} seconds", ctx, param)
+    return seconds
+
+
+class _Compile(click.Command):
+    """The command; a negative number of seconds reaches its check, rather than be taken for an option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for arg, following in pairwise([*args, ""]):
+            name, _, value = arg.partition("=")
+            value = value or following
+            if name == "--debug-waits" and value.startswith("-") and value[1:2].isdigit():
+                _seconds(ctx, next(p for p in self.params if p.name == "debug_waits"), value)
+        return super().parse_args(ctx, args)
+
+
+@click.command("compile", cls=_Compile)
 @specs_argument
 @size_option
 @target_option
@@ -42,6 +72,14 @@ def _emit(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
     callback=_emit,
     help="What to make: the TIRx module always, CUDA text, cubin, C with the cubin in it, shared library.",
 )
+@click.option(
+    "--debug-waits",
+    is_flag=False,
+    flag_value="2",
+    metavar="[SECONDS]",
+    callback=_seconds,
+    help="A debug build: a wait gives up after so many seconds (2), and the runtime says who waits for whom.",
+)
 @click.option("--force", is_flag=True, help="Generate code for a spec with errors, to try a finding elsewhere.")
 @color_option
 def command(
@@ -50,6 +88,7 @@ def command(
     target: Target | None,
     folder: str,
     emit: tuple[str, ...],
+    debug_waits: float | None,
     force: bool,
     color: str,
 ) -> int:
@@ -58,11 +97,16 @@ def command(
     With --emit c,lib also NAME.c, NAME.h, NAME_example.c and NAME.so, which need libcuda.so.1 and nothing else.
     A spec with errors is not compiled. What is written was read back and compared with what was proved.
     """
+    if debug_waits is not None and {"c", "lib"} & set(emit):
+        complain(
+            "gemmspec's runtime reads what --debug-waits writes down, and C does not: leave c and lib out of --emit"
+        )
+        return 2
     sources, complete = read_specs(specs)
     status = 0 if complete else 2
     written: dict[str, str] = {}
     for source in sources:
-        status = max(status, _compile(source, sizes, target, folder, emit, force, color, written))
+        status = max(status, _compile(source, sizes, target, folder, emit, debug_waits, force, color, written))
     return status
 
 
@@ -72,6 +116,7 @@ def _compile(
     target: Target | None,
     folder: str,
     emit: tuple[str, ...],
+    debug_waits: float | None,
     force: bool,
     color: str,
     written: dict[str, str],
@@ -88,7 +133,11 @@ def _compile(
         return 2
     written[name] = source.name
     if not checked.report.ok:
-        complain(f"{source.name}: WARNING: this kernel is made from a spec with errors; it may hang a GPU")
+        if debug_waits is not None and (stuck := _stuck_elsewhere(checked)):
+            complain(f"{source.name}: debug waits bound waits on barriers, and with {stuck} it may hang elsewhere")
+            return 1
+        what = "it may hang a GPU" if debug_waits is None else "its waits give up, but what it computes may be wrong"
+        complain(f"{source.name}: WARNING: this kernel is made from a spec with errors; {what}")
     from gemmspec.toolchain.start import quick_tvm
 
     quick_tvm()
@@ -97,7 +146,7 @@ def _compile(
     try:
         in_c = {"c", "lib"} & set(emit)
         kinds = {Emit(word) for word in emit if word in _USUAL} | ({Emit.CUBIN} if in_c else set[Emit]())
-        artifact = build(checked.protocol, source.text, kinds)
+        artifact = build(checked.protocol, source.text, kinds, debug_waits=debug_waits, spec_name=source.name)
         if not checked.report.ok:
             codes = ", ".join(dict.fromkeys(d.code for d in checked.report.errors))
             artifact = artifact.stamped(f"UNSOUND: made by --force from a spec with errors ({codes}).")
@@ -112,6 +161,14 @@ def _compile(
     paths = write_together(Path(folder), {**artifact.files(), **more})
     say(_summary(artifact, paths))
     return 0
+
+
+def _stuck_elsewhere(checked: Checked) -> str:
+    """Return the errors that are not about barriers and the memory that they guard: registers, warps, shapes."""
+    from gemmspec.waits import MAY_HANG_ELSEWHERE
+
+    found = [d.code for d in checked.report.errors if d.code.startswith(MAY_HANG_ELSEWHERE)]
+    return ", ".join(dict.fromkeys(found))
 
 
 def _in_c(artifact: Artifact, library: bool) -> dict[str, str | bytes]:
@@ -145,7 +202,8 @@ def _keep(log: str, folder: str, name: str) -> str:
 
 
 def _summary(artifact: Artifact, paths: tuple[Path, ...]) -> str:
-    lines = [f"{artifact.name}"]
+    waits = artifact.manifest.waits if artifact.manifest is not None else None
+    lines = [f"{artifact.name}" + (f", a debug build: waits give up after {waits.seconds:g} s" if waits else "")]
     width = max(len(str(path)) for path in paths)
     facts = {".py": f"TIRx, {artifact.tirx.count(chr(10))} lines", ".cu": "CUDA", ".json": "manifest"}
     facts |= {".c": "C", ".h": "C header", ".so": "library, needs libcuda.so.1"}

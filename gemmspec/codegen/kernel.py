@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from gemmspec.codegen.ranks import RANK, Ranks
-from gemmspec.codegen.words import Names, product, total
+from gemmspec.codegen.words import BOUNDED_WAITS, Names, product, total
 from gemmspec.model.spec import Role
 from gemmspec.protocol.memory import swizzle_of, tmem_columns
 from gemmspec.protocol.program import Arrive, BarrierPlan, Commit, Expect, Load, Program, Protocol, Slot
 from gemmspec.protocol.tile import Tiling
 from gemmspec.vocabulary import DType, Operand, RoleKind, Via
+from gemmspec.waits import Waits
 
 DTYPES = {DType.F16: "float16", DType.BF16: "bfloat16", DType.F32: "float32"}
 
@@ -30,14 +31,14 @@ class Constant:
 
 
 class Kernel:
-    """One Protocol and what its parts are called."""
+    """One Protocol and what its parts are called. `waits`: how its waits are bounded, if they are."""
 
-    def __init__(self, protocol: Protocol) -> None:
-        self.protocol = protocol
+    def __init__(self, protocol: Protocol, waits: Waits | None = None) -> None:
+        self.protocol, self.waits = protocol, waits
         self.spec = protocol.spec
         self.tiling = Tiling.of(protocol.spec)
         self.ranks = Ranks(protocol.spec)
-        names = Names()
+        names = Names(BOUNDED_WAITS if waits else frozenset())
         self.name = names.take(self.spec.name)
         self.m, self.n, self.k = (names.take(s.name) for s in self.spec.sizes)
         self.d, self.a, self.b = (names.take(n) for n in self.spec.gemm.names)

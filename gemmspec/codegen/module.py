@@ -13,6 +13,7 @@ from gemmspec.codegen.writer import WIDTH, Block, Call, uses
 from gemmspec.model.spec import WARPGROUP_THREADS, Role
 from gemmspec.protocol.memory import TILE_ALIGNMENT, swizzle_of
 from gemmspec.protocol.program import Protocol
+from gemmspec.waits import Waits
 
 _FIRST_WARP = "(wg_id == 0) & (warp_id == 0)"
 
@@ -32,9 +33,9 @@ class TirxModule:
     source: str
 
 
-def lower(protocol: Protocol) -> TirxModule:
-    """Return the TIRx module of a Protocol."""
-    kernel = Kernel(protocol)
+def lower(protocol: Protocol, waits: Waits | None = None) -> TirxModule:
+    """Return the TIRx module of a Protocol. `waits`: bound its waits so, for a debug build."""
+    kernel = Kernel(protocol, waits)
     body = _body(kernel)
     sizes = tuple(s for s in (kernel.m, kernel.n, kernel.k) if s not in kernel.dynamic)
     function = Block(Call(f"def {kernel.name}", sizes, ":") if sizes else Call(f"def {kernel.name}():", ()))
@@ -52,7 +53,7 @@ def lower(protocol: Protocol) -> TirxModule:
     function.line("")
     function.line("return kernel")
     code = "\n".join(function.lines())
-    header = "\n".join((*_docstring(kernel), "", *_imports(code), "", ""))
+    header = "\n".join((*_docstring(kernel), "", *_imports(code), *_bounded_wait(kernel), "", ""))
     axes, tensors = (kernel.m, kernel.n, kernel.k), (kernel.a, kernel.b, kernel.d)
     return TirxModule(kernel.name, axes, sizes, tensors, f"{header}\n{code}\n")
 
@@ -71,7 +72,31 @@ def _docstring(kernel: Kernel) -> Iterator[str]:
         f"A cluster of {spec.cluster.m} x {spec.cluster.n} x {t.split} CTAs"
     )  # fmt: skip
     yield f"{who} computes {t.tile_m} x {t.tile_n} of {kernel.d} at a time. Made by gemmspec; stands alone."
+    if kernel.waits is not None:
+        yield f"A debug build: each wait gives up after {kernel.waits.seconds:g} s, and writes down where it stood."
     yield '"""'
+
+
+def _bounded_wait(kernel: Kernel) -> Iterator[str]:
+    """Yield the device function of bounded waits, and what calls it."""
+    if kernel.waits is None:
+        return
+    yield ""
+    yield f'WAITS = r"""{kernel.waits.source.rstrip()}'
+    yield '"""'
+    yield ""
+    yield ""
+    block = Block(Call("def wait", ("barrier", "slot", "parity", "past", "row", "site", "tile", "k", "named"), ":"))
+    block.line('"""Return `past` + 1 once the phase is complete; -1 where the wait, or another one, gave up."""')
+    block.call(
+        "return T.cuda.func_call",
+        '"gemmspec_wait"',
+        "barrier.ptr_to([slot])",
+        *("parity", "past", "row", "site", "slot", "tile", "k", "named"),
+        "source_code=WAITS",
+        'return_type="int32"',
+    )
+    yield from block.lines()
 
 
 def _imports(code: str) -> Iterator[str]:

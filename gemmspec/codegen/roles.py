@@ -42,10 +42,13 @@ from gemmspec.protocol.program import (
     TcgenFence,
     Wait,
     WarpgroupSync,
+    walk,
 )
 from gemmspec.protocol.tile import base_of
 from gemmspec.vocabulary import LoopKind, RoleKind
 
+GOING_ON = "past >= 0"
+"""Whether no wait of the instance has given up, where waits are bounded."""
 ONE_THREAD = "(warp_id == 0) & (lane_id == 0)"
 
 
@@ -67,6 +70,8 @@ class RoleText:
     def write(self, block: Block) -> None:
         """Write the program into the block of its role."""
         block.first.extend(self.cursors.declarations())
+        if self._may_give_up(self.program.body):
+            block.first.append("past: T.int32 = 0")
         self.tensor.declare(block)
         if any(isinstance(s, Send | Add) or self._exchanges(s) for s in self.program.walk()):
             exchange.declare(block)
@@ -112,6 +117,12 @@ class RoleText:
                 load(self, alike, alone or block, scope)
             else:
                 self._statement(statement, alone or block, scope)
+            if rest and self._may_give_up((statement,)):
+                block, alone = block.block(f"if {GOING_ON}"), None
+
+    def _may_give_up(self, body: tuple[Statement, ...]) -> bool:
+        """Say whether a wait in a body may give up: nothing that follows it is done then."""
+        return self.kernel.waits is not None and any(isinstance(s, Wait) for s in walk(body))
 
     def _exchanges(self, statement: Statement) -> bool:
         """Say whether a statement arrives on a barrier of an exchange."""
@@ -140,9 +151,10 @@ class RoleText:
 
     def _loop(self, loop: Loop, block: Block, scope: Scope) -> None:
         index, trips = self._index(loop), self._trips(loop)
+        may_give_up = self._may_give_up(loop.body)
         match loop.kind:
             case LoopKind.TILE:
-                body = block.block("while tiles.valid()")
+                body = block.block(f"while {both('tiles.valid()', GOING_ON if may_give_up else None)}")
             case LoopKind.K:
                 body = block.block(f"for {index} in range({trips})")
             case LoopKind.CHUNK if trips == "1":
@@ -153,7 +165,9 @@ class RoleText:
                 body = block.block(f"for {index} in range({trips})")
             case _:
                 assert_never(loop.kind)
-        self._statements(loop.body, body, scope.enter(Inside(loop.kind, index, trips, body)))
+        # A trip begins with nothing done yet: the loop over tiles sees to it by its own condition.
+        guarded = body.block(f"if {GOING_ON}") if may_give_up and loop.kind is not LoopKind.TILE else body
+        self._statements(loop.body, guarded, scope.enter(Inside(loop.kind, index, trips, body)))
         for advance in self.cursors.advances(loop):
             body.line(advance)
         if loop.kind is LoopKind.TILE:
@@ -193,11 +207,7 @@ class RoleText:
     def _action(self, action: Action, block: Block, scope: Scope) -> None:
         match action:
             case Wait():
-                slot = self.slot(action.barrier, action.slot, scope)
-                if self.kernel.protocol.barrier(action.barrier).exchange:
-                    exchange.wait(self, action.barrier, slot, self.cursors.parity(action), block)
-                    return
-                block.call(f"{self.kernel.barriers[action.barrier]}.wait", slot, self.cursors.parity(action))
+                self._wait(action, block, scope)
             case Arrive():
                 self._arrive(action, block, scope)
             case Expect():
@@ -232,7 +242,7 @@ class RoleText:
                 name = "before_thread_sync" if side is FenceSide.BEFORE else "after_thread_sync"
                 block.line(f"T.ptx.tcgen05.fence__{name}()")
             case WarpgroupSync():
-                block.line(f"T.cuda.warpgroup_sync({self._named_barrier(action)})")
+                block.line(f"T.cuda.warpgroup_sync({self._named_barrier(action.barrier)})")
             case BlockSync():
                 block.line(f"T.cuda.{action.scope}_sync()")
             case _:
@@ -248,6 +258,20 @@ class RoleText:
             product(self.cursors.position(slot, scope), self.kernel.stride(plan, slot.cursor_stride or 1)),
             str(slot.const),
         ))  # fmt: skip
+
+    def _wait(self, wait: Wait, block: Block, scope: Scope) -> None:
+        name, slot = self.kernel.barriers[wait.barrier], self.slot(wait.barrier, wait.slot, scope)
+        parity, waits = self.cursors.parity(wait), self.kernel.waits
+        if waits is None:
+            if self.kernel.protocol.barrier(wait.barrier).exchange:
+                exchange.wait(self, wait.barrier, slot, parity, block)
+            else:
+                block.call(f"{name}.wait", slot, parity)
+            return
+        row, named = total(self.me, str(waits.base(self.program))), waits.agreement(self.program)
+        where = (row, str(waits.site(wait)), scope.index(LoopKind.TILE), scope.index(LoopKind.K))
+        agree = "-1" if named is None else self._named_barrier(named)
+        block.call("past = wait", name, slot, parity, "past", *where, agree)
 
     def _one_target(self, arrive: Arrive) -> bool:
         return all(arrive.targets.masks[r].bit_count() == 1 for r in self.ranks.ranks)
@@ -304,11 +328,11 @@ class RoleText:
         form += ".b64" if own else ".multicast::cluster.b64"
         block.call(f'T.ptx["{form}"]', f"{name}.ptr_to([{slot}])", *many)
 
-    def _named_barrier(self, sync: WarpgroupSync) -> str:
-        first = self.role.placement.warpgroups[0]
+    def _named_barrier(self, barrier: int) -> str:
+        """Return the named barrier of an instance; `barrier`: that of the first."""
         if self.program.instances == 1:
-            return str(sync.barrier)
-        return total("wg_id", str(sync.barrier - first))
+            return str(barrier)
+        return total("wg_id", str(barrier - self.role.placement.warpgroups[0]))
 
     def part(self, slot: Slot, stride: int) -> str:
         """Return `const + self` of a slot in units of `stride`."""

@@ -18,13 +18,15 @@ ring acc buf turn acc_reg d_reg a_desc b_desc part_reg peer here part tid k c h 
 m_st n_st k_st h_st c_st a_st b_st d_st acc_st a_part b_part atom_st col_st a_kk a_step b_step peers
 """
 _TAKEN = frozenset(_MODULE.split())
+BOUNDED_WAITS = frozenset(("WAITS", "wait", "past"))
+"""What it names beside, where waits are bounded."""
 
 
 class Names:
     """Gives each word of the spec a Python name of its own."""
 
-    def __init__(self) -> None:
-        self._taken: set[str] = set(_TAKEN)
+    def __init__(self, more: frozenset[str] = frozenset()) -> None:
+        self._taken: set[str] = set(_TAKEN | more)
 
     def take(self, word: str) -> str:
         """Return the word, with underscores behind it until it is free."""

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gemmspec.runtime.choice import Card, Choice
+from gemmspec.runtime.hang import HangError
 from gemmspec.runtime.kernel import Bound, Kernel
 from gemmspec.runtime.manifest import Manifest, manifest_of, read_manifest
 from gemmspec.runtime.problem import ArgumentProblem, DriverProblem, LoadProblem, TableProblem
@@ -27,8 +28,8 @@ from gemmspec.runtime.selection import Selection
 from gemmspec.runtime.table import read_table
 
 __all__ = [
-    "ArgumentProblem", "Bound", "Card", "Choice", "DriverProblem", "Kernel", "LoadProblem", "Manifest", "Selection",
-    "TableProblem", "load", "select",
+    "ArgumentProblem", "Bound", "Card", "Choice", "DriverProblem", "HangError", "Kernel", "LoadProblem", "Manifest",
+    "Selection", "TableProblem", "load", "select",
 ]  # fmt: skip
 
 

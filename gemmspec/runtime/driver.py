@@ -8,13 +8,14 @@ Everything here is per process; nothing is imported, and no device touched, befo
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from gemmspec.runtime.problem import DriverProblem, LoadProblem
+from gemmspec.runtime.problem import ArgumentProblem, DriverProblem, LoadProblem
 
 _RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _MOST_STREAMS = 32
@@ -57,15 +58,26 @@ def multiprocessors(device: int) -> int:
 
 
 class Function:
-    """A kernel in the primary context of one device, which it loads."""
+    """A kernel in the primary context of one device, which it loads.
 
-    def __init__(self, device: int, image: bytes, name: str, shared_bytes: int) -> None:
+    `records`: the array that a debug build writes to, by name; the attribute has its address and its size in bytes.
+    `lock` is held from a launch of such a kernel until its array has been read.
+    """
+
+    def __init__(self, device: int, image: bytes, name: str, shared_bytes: int, records: str | None = None) -> None:
         cuda = _driver()
         self.context = _primary(device)
         with _current(self.context), _capture_of_anything():
             # The module holds no copy of the image: the driver's does.
             module = _done("cuModuleLoadData", cuda.cuModuleLoadData(image))
             self.handle = _done("cuModuleGetFunction", cuda.cuModuleGetFunction(module, name.encode()))
+            self.records = (0, 0)
+            if records is not None:
+                status, address, size = cuda.cuModuleGetGlobal(module, records.encode())
+                if int(status):
+                    raise _refused("cuModuleGetGlobal", int(status), f" for `{records}`")
+                self.records = (int(address), int(size))
+            self.lock = threading.Lock()
             most = cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             _done("cuFuncSetAttribute", cuda.cuFuncSetAttribute(self.handle, most, shared_bytes))
 
@@ -166,6 +178,35 @@ class Launch:
                 status = self._launch(found[0], self._handle, self._arguments, None)
         if status:
             raise _refused("cuLaunchKernelEx", status)
+
+
+class Watched:
+    """A launch of a debug build: a call waits for its end, and passes on what its waits wrote down.
+
+    `judge` is given the words of the array; it raises where the kernel was stopped.
+    """
+
+    __slots__ = ("_function", "_judge", "_launch")
+
+    def __init__(self, launch: Launch, function: Function, judge: Callable[[Sequence[int]], None]) -> None:
+        self._launch, self._function, self._judge = launch, function, judge
+
+    def __call__(self, stream: int) -> None:
+        """Launch on a stream, given as its handle. Raises what `judge` does."""
+        cuda, function = _driver(), self._function
+        address, size = function.records
+        words = (ctypes.c_uint32 * (size // 4))()
+        on = cuda.CUstream(stream)
+        with function.lock, _current(function.context):
+            status = _done("cuStreamIsCapturing", cuda.cuStreamIsCapturing(on))
+            if int(status):
+                raise ArgumentProblem("a debug build waits for its end, so it cannot be captured into a CUDA graph")
+            _done("cuMemsetD8Async", cuda.cuMemsetD8Async(address, 0, size, on))
+            self._launch(stream)
+            _done("cuMemcpyDtoHAsync", cuda.cuMemcpyDtoHAsync(ctypes.addressof(words), address, size, on))
+            _done("cuStreamSynchronize", cuda.cuStreamSynchronize(on))
+        if words[0]:
+            self._judge(list(words))
 
 
 @cache

@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gemmspec.runtime import driver
 from gemmspec.runtime.arithmetic import value
 from gemmspec.runtime.check import sizes_of
+from gemmspec.runtime.hang import HangError
 from gemmspec.runtime.manifest import Manifest, TensorMap
 from gemmspec.runtime.problem import ArgumentProblem, LoadProblem
 from gemmspec.runtime.recent import Recent
 from gemmspec.runtime.view import View, is_tensor, torch_type, view_of
+from gemmspec.runtime.waits import stop_of
 
 if TYPE_CHECKING:
     from gemmspec.runtime.operator import Operators
@@ -38,7 +40,7 @@ class Kernel:
         self._overlap = overlap and manifest.programmatic
         self._cubin = cubin
         self._functions: dict[int, driver.Function] = {}
-        self._launches: Recent[tuple[object, ...], driver.Launch | _Nothing] = Recent(MOST_LAUNCHES)
+        self._launches: Recent[tuple[object, ...], _Launch] = Recent(MOST_LAUNCHES)
         self._maps: Recent[tuple[object, ...], driver.TensorMap] = Recent(MOST_MAPS)
         self._lock = threading.Lock()
 
@@ -119,7 +121,8 @@ class Kernel:
             if device not in self._functions:
                 self._check_device(device)
                 manifest = self.manifest
-                loaded = driver.Function(device, self._cubin, manifest.kernel, manifest.shared_bytes)
+                records = manifest.waits.records if manifest.waits is not None else None
+                loaded = driver.Function(device, self._cubin, manifest.kernel, manifest.shared_bytes, records)
                 self._functions[device] = loaded
             return self._functions[device]
 
@@ -131,7 +134,7 @@ class Kernel:
                 f"and device {device}, {driver.device_name(device)}, is of {has[0]}.{has[1]}"
             )
 
-    def _prepare(self, *matrices: Any) -> tuple[driver.Launch | _Nothing, View]:
+    def _prepare(self, *matrices: Any) -> tuple[_Launch, View]:
         manifest = self.manifest
         views = [view_of(t.name, matrix) for t, matrix in zip(manifest.tensors, matrices, strict=True)]
         written = views[-1]
@@ -141,7 +144,7 @@ class Kernel:
             self._launches.put(tuple(views), launch)
         return launch, written
 
-    def _launch(self, views: list[View]) -> driver.Launch | _Nothing:
+    def _launch(self, views: list[View]) -> _Launch:
         manifest, written = self.manifest, views[-1]
         sizes = sizes_of(manifest, views)
         if not all(written.shape):
@@ -154,8 +157,25 @@ class Kernel:
             for place, argument in enumerate(manifest.arguments)
         ]
         x, y, z = (value(n, sizes) for n in manifest.grid)
-        shape = driver.Shape((x, y, z), manifest.block, manifest.cluster, manifest.shared_bytes, self._overlap)
-        return driver.Launch(function, shape, arguments)
+        # A debug build starts with its records cleared, so not before what is ahead of it on the stream is done.
+        overlap = self._overlap and manifest.waits is None
+        shape = driver.Shape((x, y, z), manifest.block, manifest.cluster, manifest.shared_bytes, overlap)
+        launch = driver.Launch(function, shape, arguments)
+        return launch if manifest.waits is None else self._watched(launch, function, sizes)
+
+    def _watched(self, launch: driver.Launch, function: driver.Function, sizes: dict[str, int]) -> driver.Watched:
+        """Return a launch of a debug build, which raises `HangError` where a wait gave up."""
+        name, waits, mnk = self.name, self.manifest.waits, [sizes[n] for n in self.manifest.sizes]
+        assert waits is not None, "a debug build has a table of its waits"
+        if function.records[1] != waits.bytes:
+            raise LoadProblem(f"the cubin of `{name}` is not the one that its manifest was made with")
+
+        def judge(words: Sequence[int]) -> None:
+            stop = stop_of(waits, words, mnk)
+            if stop is not None:
+                raise HangError(name, waits, stop)
+
+        return driver.Watched(launch, function, judge)
 
     def _map(self, place: int, wanted: TensorMap, pointer: int, sizes: dict[str, int]) -> driver.TensorMap:
         dims = tuple(value(n, sizes) for n in wanted.dims)
@@ -200,6 +220,9 @@ class _Nothing:
 
     def __call__(self, stream: int) -> None:
         pass
+
+
+_Launch = driver.Launch | driver.Watched | _Nothing
 
 
 def _identity(tensor: Any) -> tuple[object, ...]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 from gemmspec.runtime.arithmetic import Number, c_text, names_of, parse
 from gemmspec.runtime.problem import LoadProblem
+from gemmspec.runtime.waits import Waits, waits_of
 
 T = TypeVar("T")
 
@@ -69,6 +70,7 @@ class Manifest:
     """How to launch a kernel. `sizes`: M, N and K under their own names; None where a call decides.
 
     `tile` is None in manifests that an older gemmspec wrote.
+    `waits`: of a debug build, what its waits write down; None in others.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Manifest:
     """The kernel itself waits for the kernels before it, so that it may be started before they are done."""
     arguments: tuple[TensorMap | Number, ...]
     tile: Tile | None = None
+    waits: Waits | None = None
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -164,6 +167,7 @@ def _manifest(data: dict[str, Any]) -> Manifest:
         programmatic=bool(launch.get("programmatic", False)),
         arguments=tuple(_argument(a, tensors) for a in launch["arguments"]),
         tile=_tile(data.get("tile")),
+        waits=waits_of(data["waits"]) if data.get("waits") is not None else None,
     )
 
 

@@ -14,6 +14,7 @@ from gemmspec.codegen import TirxModule, lower
 from gemmspec.model.spec import Spec
 from gemmspec.protocol.program import Protocol
 from gemmspec.protocol.tile import Tiling
+from gemmspec.source import SourceFile
 from gemmspec.toolchain.assemble import NO_ASSEMBLER, Cubin, assemble
 from gemmspec.toolchain.host import launch_of
 from gemmspec.toolchain.manifest import Manifest, Tensor, Tile
@@ -21,6 +22,7 @@ from gemmspec.toolchain.output import write_together
 from gemmspec.toolchain.problem import BuildProblem
 from gemmspec.toolchain.start import light_frames
 from gemmspec.toolchain.tvm_kernel import lowered, prim_func
+from gemmspec.toolchain.waits import bounded, table
 from gemmspec.version import __version__
 
 
@@ -72,9 +74,21 @@ class NotAsProved(BuildProblem):
     """The kernel does not do what its Protocol says: a bug in gemmspec, found before it could do harm."""
 
 
-def build(protocol: Protocol, spec_text: str, emit: Collection[Emit] = tuple(Emit)) -> Artifact:
-    """Return the kernel of a Protocol. Raises `BuildProblem` where something stands in the way."""
-    module = lower(protocol)
+def build(
+    protocol: Protocol,
+    spec_text: str,
+    emit: Collection[Emit] = tuple(Emit),
+    *,
+    debug_waits: float | None = None,
+    spec_name: str = "<text>",
+) -> Artifact:
+    """Return the kernel of a Protocol. Raises `BuildProblem` where something stands in the way.
+
+    `debug_waits`: the seconds after which a wait gives up, for a debug build, which calls the spec `spec_name`.
+    """
+    source = SourceFile(spec_name, spec_text)
+    waits = None if debug_waits is None else bounded(protocol, source, debug_waits)
+    module = lower(protocol, waits)
     spec = protocol.spec
     name = module.name
     with tempfile.TemporaryDirectory(prefix="gemmspec-") as folder:
@@ -82,7 +96,7 @@ def build(protocol: Protocol, spec_text: str, emit: Collection[Emit] = tuple(Emi
         path.write_text(module.source, encoding="utf-8")
         with light_frames():
             function = prim_func(path, name, sizes_of(spec, module))
-        differences = audit(function, protocol)
+        differences = audit(function, protocol, waits)
         if differences:
             raise NotAsProved(_differences(name, [str(d) for d in differences]))
         if not {Emit.CUDA, Emit.CUBIN} & set(emit):
@@ -98,17 +112,20 @@ def build(protocol: Protocol, spec_text: str, emit: Collection[Emit] = tuple(Emi
         target=spec.target.name,
         gemmspec=__version__,
         tvm=low.tvm,
-        spec_sha256=hashlib.sha256(spec_text.encode()).hexdigest(),
+        spec_sha256=hashlib.sha256(source.text.encode()).hexdigest(),
         sizes=dict(zip(module.axes, (s.fixed for s in spec.sizes), strict=True)),
         tensors=_tensors(spec, module),
         launch=launch,
         tile=_tile(spec),
         assembled=cubin.report if cubin is not None else None,
+        waits=table(waits, source) if waits is not None else None,
     )
     return Artifact(
         name=name,
         tirx=module.source,
-        cuda=low.cuda,
+        cuda=low.cuda
+        if waits is None
+        else f"// A debug build: each wait gives up after {waits.seconds:g} s.\n{low.cuda}",
         cubin=cubin.image if cubin is not None else None,
         manifest=manifest,
         note=NO_ASSEMBLER if Emit.CUBIN in emit and cubin is None else "",

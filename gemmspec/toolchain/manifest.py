@@ -93,6 +93,62 @@ class Assembled:
 
 
 @dataclass(frozen=True, slots=True)
+class Site:
+    """A wait: in the program of `role`, at `line` and `column` (from 1) of the spec, whose line is `text`."""
+
+    role: str
+    barrier: str
+    line: int
+    column: int
+    length: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WaitedBarrier:
+    """`sources`: the roles that arrive."""
+
+    name: str
+    arrivals: int
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRole:
+    """A role: `row` is that of its first instance, `ctas` the ranks where it runs, `depths` those of its cursors.
+
+    `body`: the loops, branches, waits and arrivals of its program, as JSON on one line: see `gemmspec.toolchain.waits`.
+    """
+
+    name: str
+    row: int
+    instances: int
+    ctas: tuple[int, ...]
+    depths: tuple[int, ...]
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedWaits:
+    """What the waits of a debug build write down, and what it means. `tile`: of a cluster, rows, columns and depth.
+
+    `records` names an array of 32-bit words: 8, the first of which tells whether the kernel was stopped, then 8 for
+    each of the `rows` of each CTA. All zero before a launch.
+    """
+
+    seconds: float
+    records: str
+    rows: int
+    spec: str
+    cluster: int
+    clusters: int
+    tile: tuple[int, int, int]
+    barriers: tuple[WaitedBarrier, ...]
+    roles: tuple[WaitingRole, ...]
+    sites: tuple[Site, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """`sizes`: the number of each, or None where it is known at run time only. `spec_sha256`: of the spec's text."""
 
@@ -107,11 +163,16 @@ class Manifest:
     launch: Launch
     tile: Tile | None = None
     assembled: Assembled | None = None
+    waits: BoundedWaits | None = None
+    """In a debug build alone; left out of the file in others."""
 
     @property
     def data(self) -> dict[str, Any]:
         """What the file holds, as `json.load` gives it, less that tuples stand for lists."""
-        return asdict(self)
+        data = asdict(self)
+        if self.waits is None:
+            del data["waits"]
+        return data
 
     @property
     def text(self) -> str:

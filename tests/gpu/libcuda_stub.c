@@ -3,7 +3,8 @@
  * Every call that matters is written to the file that STUB_LOG names, one line each. A tensor map holds what it was
  * encoded from, so a launch can do the product that the real kernel would: D = A @ B^T of the first three maps.
  * STUB_FAIL=cuModuleLoadData:209 makes a call fail; STUB_CAPABILITY=90 is what the one device says of itself;
- * STUB_NO_CONTEXT=1 starts without a current context.
+ * STUB_NO_CONTEXT=1 starts without a current context. STUB_RECORDS names a file: what a launch leaves in the kernel's
+ * global array. STUB_CAPTURING=1 says of every stream that it is being captured.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -100,6 +101,31 @@ API cuFuncSetAttribute(void *function, int attribute, int value) {
   return fails("cuFuncSetAttribute");
 }
 
+static unsigned char *records;
+static size_t records_size;
+
+/* Put the file's bytes into the array; the first call makes it, so that it is as long as the file. */
+static void fill_records(int launched) {
+  FILE *file = getenv("STUB_RECORDS") ? fopen(getenv("STUB_RECORDS"), "rb") : NULL;
+  if (!file) return;
+  if (!records) {
+    fseek(file, 0, SEEK_END);
+    records_size = (size_t)ftell(file);
+    records = calloc(records_size, 1);
+    rewind(file);
+  }
+  if (launched && fread(records, 1, records_size, file) != records_size) abort();
+  fclose(file);
+}
+
+API cuModuleGetGlobal_v2(uint64_t *pointer, size_t *bytes, void *module, const char *name) {
+  (void)module;
+  note("global %s", name);
+  fill_records(0);
+  *pointer = (uintptr_t)records, *bytes = records_size;
+  return records ? fails("cuModuleGetGlobal") : 500;
+}
+
 API cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, void *address, const uint64_t *dims, const uint64_t *strides,
                            const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill) {
   Map map = {type, rank, address, {0}, {0}, {0}};
@@ -145,6 +171,7 @@ API cuLaunchKernelEx(const Config *config, void *function, void **arguments, voi
     note("launch attribute %d = %u %u %u", config->attrs[i].id, config->attrs[i].value[0], config->attrs[i].value[1],
          config->attrs[i].value[2]);
   if (fails("cuLaunchKernelEx")) return fails("cuLaunchKernelEx");
+  fill_records(1);
   if (getenv("STUB_IDLE")) return 0;
   for (uint64_t i = 0; i < m; i++)
     for (uint64_t j = 0; j < n; j++) {
@@ -160,7 +187,17 @@ API cuMemFree_v2(uint64_t pointer) { free((void *)(uintptr_t)pointer); return 0;
 API cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes) { memcpy((void *)(uintptr_t)to, from, bytes); return 0; }
 API cuMemcpyDtoH_v2(void *to, uint64_t from, size_t bytes) { memcpy(to, (void *)(uintptr_t)from, bytes); return 0; }
 API cuMemsetD8_v2(uint64_t to, unsigned char byte, size_t count) { memset((void *)(uintptr_t)to, byte, count); return 0; }
-API cuStreamSynchronize(void *stream) { (void)stream; return 0; }
+API cuMemsetD8Async(uint64_t to, unsigned char byte, size_t count, void *stream) {
+  (void)stream;
+  note("clear %zu", count);
+  return cuMemsetD8_v2(to, byte, count);
+}
+API cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream) {
+  (void)stream;
+  return cuMemcpyDtoH_v2(to, from, bytes);
+}
+API cuStreamIsCapturing(void *stream, int *status) { (void)stream; *status = getenv("STUB_CAPTURING") != NULL; return 0; }
+API cuStreamSynchronize(void *stream) { note("wait for stream %llu", (unsigned long long)(uintptr_t)stream); return 0; }
 API cuCtxSynchronize(void) { return 0; }
 API cuGetErrorString(int error, const char **text) {
   *text = error == 209 ? "no kernel image is available for execution on the device" : "a failure of the stub";
