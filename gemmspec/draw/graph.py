@@ -57,7 +57,8 @@ def graph_svg(protocol: Protocol) -> str:
     title = f"{spec.name}: who waits for whom"
     canvas = Canvas(layout.width, layout.height, title)
     canvas.text(title, MARGIN, 30, TITLE, bold=True)
-    cluster = f"cluster of {spec.cluster.m} x {spec.cluster.n} CTAs" if spec.cluster.size > 1 else "one CTA"
+    dims = f"{spec.cluster.m} x {spec.cluster.n}" + (f" x {spec.cluster.split}" if spec.cluster.split > 1 else "")
+    cluster = f"cluster of {dims} CTAs" if spec.cluster.size > 1 else "one CTA"
     about = f"{spec.target.name}, {cluster}, {spec.stages.value} stages"
     canvas.text(about, MARGIN, 48, WORDS, fill=QUIET)
     pairs: dict[tuple[str, str], list[_Edge]] = {}
@@ -92,7 +93,9 @@ def _layout(protocol: Protocol, edges: Sequence[_Edge]) -> _Layout:
         top = middle - ((len(roles) - 1) * BELOW + NODE_H) / 2
         for i, role in enumerate(roles):
             places[role] = (MARGIN + order[number] * (NODE_W + APART), top + i * BELOW)
-    width = max(2 * MARGIN + len(columns) * NODE_W + (len(columns) - 1) * APART, 560.0)
+    last = max(columns)
+    beside = any(layer[e.source] == layer[e.waiter] == last for e in edges)
+    width = max(2 * MARGIN + len(columns) * NODE_W + (len(columns) - 1 + beside) * APART, 560.0)
     return _Layout(places, width, height)
 
 
