@@ -9,6 +9,7 @@ lint rejects, or that cannot be built, is named, and the others are built all th
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -131,6 +132,11 @@ def variants() -> Iterator[Variant]:
     yield Variant(32, chunk=32)
     yield Variant(32, chunk=32, cluster="1 x 2")
     yield replace(Variant(64, k=128, cluster="2 x 1"), consumers=1)
+    yield replace(Variant(64, k=256, cluster="2 x 1"), consumers=1)
+    # Half as many waits: two k slices of 64 a stage.
+    yield Variant(128, k=128)
+    yield Variant(144, k=128, chunk=72)
+    yield replace(Variant(128, k=128), consumers=1)
     # Two instructions one below the other: a CTA computes 256 rows.
     yield Variant(128, 128, chunk=32)
     yield Variant(128, 128, chunk=64, buffers=1)
@@ -163,14 +169,40 @@ def variants() -> Iterator[Variant]:
     yield replace(Variant(256), consumers=1)
 
 
+# Known sizes make tile counts constants, and spare the scheduler's divisions: the promising tiles of each shape.
+FIXED = {
+    (1024, 1024, 1024): ("c1_n128", "c1_n128_k128"),
+    (1536, 1536, 4096): ("c3_n96", "n144", "n144_k128"),
+    (2048, 2048, 2048): ("hopper_n128_dynamic", "n256_g16", "n128_k128"),
+    (3000, 5000, 4096): ("c3_n152", "n152"),
+    (4096, 4096, 4096): ("n256_chunk32x4", "m128_n128_c2x1", "n128_k128"),
+    (4000, 4104, 4072): ("m128_n128_c2x1",),
+    (4096, 11008, 4096): ("m128_n96", "n208", "n128_c1x2"),
+    (5120, 13824, 5120): ("hopper_n128_dynamic", "n176"),
+    (512, 8192, 8192): ("n256_chunk32x4", "m128_n128", "hopper_n128_dynamic"),
+    (8192, 8192, 8192): ("c3_n128", "c3_n168", "n176"),
+    (8192, 28672, 4096): ("hopper_n256_dynamic", "c3_n168", "n256_c2x1_g16"),
+    (128, 4096, 4096): ("c1_n64_k128_c2x1", "hopper_split2_n64_dynamic", "c1_n64_k256_c2x1"),
+}
+
+
+def fixed(texts: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield kernels for one shape each."""
+    for (m, n, k), names in FIXED.items():
+        for name in names:
+            whole = f"{name.removesuffix('_dynamic')}_at_{m}x{n}x{k}"
+            text = re.sub(rf"\bkernel {name}\b", f"kernel {whole}", texts[name])
+            yield whole, re.sub(r"M dynamic, N dynamic, K dynamic", f"M = {m}, N = {n}, K = {k}", text)
+
+
 def sources(only: str) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each spec whose name has that in it."""
-    for path in sorted((ROOT / "specs").glob("hopper_*.gemmspec")):
-        if only in path.stem:
-            yield path.stem, path.read_text(encoding="utf-8")
-    for variant in variants():
-        if only in variant.name:
-            yield variant.name, variant.text()
+    paths = sorted((ROOT / "specs").glob("hopper_*.gemmspec"))
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in paths}
+    texts |= {variant.name: variant.text() for variant in variants()}
+    for name, text in (*texts.items(), *fixed(texts)):
+        if only in name:
+            yield name, text
 
 
 def is_fresh(folder: Path, name: str, source: str) -> bool:
