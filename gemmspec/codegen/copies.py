@@ -38,7 +38,8 @@ def load(text: RoleText, loads: list[Load], block: Block, scope: Scope) -> None:
     start = scope.name(f"{first.operand.value.lower()}_st", total(start, part))
     own = product(text.ranks.share, "K_TILES")
     k_st = scope.name("k_st", product(total(own, scope.index(LoopKind.K)), "BLK_K"))
-    inner, width, k_inner, k_outer = _split(kernel.split(first.operand), "ATOM_K", "BLK_K", k_st, block, scope)
+    copies = kernel.split(first.operand, not _whole(text, first))
+    inner, width, k_inner, k_outer = _split(copies, "ATOM_K", "BLK_K", k_st, block, scope)
     stage = text.cursors.position(first.slot, scope)
     target = _stage_of(text, first, stage, consumer, part, rows, span(k_inner, width) if k_inner != "0" else ":")
     mask = scope.name("peers", text.ranks.mask(first.writes.masks)) if first.parts > 1 else None
@@ -94,9 +95,14 @@ def _stage_of(text: RoleText, load: Load, stage: str, consumer: str, part: str, 
             below = product(consumer, "BLK_M")
         elif t.consumers > 1:
             indices.append(consumer)
-    whole = load.parts == 1 and not (load.operand is Operand.A and kernel.merged and load.count < t.consumers)
-    indices.append(":" if whole else span(total(below, part), rows))
+    indices.append(":" if _whole(text, load) else span(total(below, part), rows))
     return ", ".join([*indices, depth])
+
+
+def _whole(text: RoleText, load: Load) -> bool:
+    """Whether a load fills all rows of its part of the stage."""
+    some = load.operand is Operand.A and text.kernel.merged and load.count < text.kernel.tiling.consumers
+    return load.parts == 1 and not some
 
 
 def _consumers(text: RoleText, count: int) -> str:

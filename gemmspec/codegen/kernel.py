@@ -299,16 +299,17 @@ class Kernel:
         size = self.spec.gemm.d.value.bytes
         return swizzle_of(self.tiling.chunk * size) // size or self.tiling.chunk
 
-    def split(self, operand: Operand | None) -> int:
+    def split(self, operand: Operand | None, part: bool = False) -> int:
         """Return how many copies a box takes along its rows' bytes: one a swizzle atom where `tma_auto` cannot do it.
 
-        `operand`: None is D. One box over several atoms is three-dimensional, which takes a row of whole atoms.
+        `operand`: None is D. One box over several atoms is three-dimensional, which takes a row of whole atoms, and all
+        rows of its buffer: not a `part`, as a box of a multicast is.
         """
         t, spec = self.tiling, self.spec
         width, size = (t.chunk, spec.sizes[1]) if operand is None else (t.block_k, spec.sizes[2])
         atom = self.store_atom if operand is None else spec.target.swizzle_bytes // spec.gemm.a.value.bytes
         ragged = size.fixed is None or size.fixed % atom != 0
-        return width // atom if width > atom and (ragged or self.dynamic) else 1
+        return width // atom if width > atom and (ragged or part or self.dynamic) else 1
 
 
 def runs_in(kernel: Kernel, program: Program) -> Ranks:
