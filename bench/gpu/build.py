@@ -132,11 +132,6 @@ def variants() -> Iterator[Variant]:
     yield Variant(32, chunk=32)
     yield Variant(32, chunk=32, cluster="1 x 2")
     yield replace(Variant(64, k=128, cluster="2 x 1"), consumers=1)
-    yield replace(Variant(64, k=256, cluster="2 x 1"), consumers=1)
-    # Half as many waits: two k slices of 64 a stage.
-    yield Variant(128, k=128)
-    yield Variant(144, k=128, chunk=72)
-    yield replace(Variant(128, k=128), consumers=1)
     # Two instructions one below the other: a CTA computes 256 rows.
     yield Variant(128, 128, chunk=32)
     yield Variant(128, 128, chunk=64, buffers=1)
@@ -144,6 +139,8 @@ def variants() -> Iterator[Variant]:
     yield Variant(112, 128, chunk=56, buffers=1)
     yield Variant(128, 128, cluster="1 x 2", chunk=32)
     yield Variant(128, 128, cluster="2 x 1", chunk=32)
+    yield Variant(128, 128, cluster="2 x 1", chunk=32, group=4)
+    yield Variant(128, 128, cluster="2 x 1", chunk=32, group=16)
     yield Variant(64, 128)
     yield Variant(96, 128, chunk=32)
     yield Variant(152, 128, chunk=40, buffers=1)
@@ -171,18 +168,18 @@ def variants() -> Iterator[Variant]:
 
 # Known sizes make tile counts constants, and spare the scheduler's divisions: the promising tiles of each shape.
 FIXED = {
-    (1024, 1024, 1024): ("c1_n128", "c1_n128_k128"),
-    (1536, 1536, 4096): ("c3_n96", "n144", "n144_k128"),
-    (2048, 2048, 2048): ("hopper_n128_dynamic", "n256_g16", "n128_k128"),
+    (1024, 1024, 1024): ("c1_n128", "hopper_n64_dynamic"),
+    (1536, 1536, 4096): ("c3_n96", "n144"),
+    (2048, 2048, 2048): ("hopper_n128_dynamic", "n256_chunk32x4"),
     (3000, 5000, 4096): ("c3_n152", "n152"),
-    (4096, 4096, 4096): ("n256_chunk32x4", "m128_n128_c2x1", "n128_k128"),
-    (4000, 4104, 4072): ("m128_n128_c2x1",),
-    (4096, 11008, 4096): ("m128_n96", "n208", "n128_c1x2"),
-    (5120, 13824, 5120): ("hopper_n128_dynamic", "n176"),
-    (512, 8192, 8192): ("n256_chunk32x4", "m128_n128", "hopper_n128_dynamic"),
-    (8192, 8192, 8192): ("c3_n128", "c3_n168", "n176"),
-    (8192, 28672, 4096): ("hopper_n256_dynamic", "c3_n168", "n256_c2x1_g16"),
-    (128, 4096, 4096): ("c1_n64_k128_c2x1", "hopper_split2_n64_dynamic", "c1_n64_k256_c2x1"),
+    (4096, 4096, 4096): ("n256_g16",),
+    (4000, 4104, 4072): ("m128_n128_c2x1", "m128_n128_c2x1_g4", "m128_n128_c2x1_g16"),
+    (4096, 11008, 4096): ("m128_n96", "n128_c1x2"),
+    (5120, 13824, 5120): ("m128_n96", "n128_c1x2", "n176"),
+    (512, 8192, 8192): ("hopper_n256_dynamic", "m128_n128", "n256_g16"),
+    (8192, 8192, 8192): ("c3_n128", "c3_n168"),
+    (8192, 28672, 4096): ("c3_n128", "n128_c1x2", "n208"),
+    (128, 4096, 4096): ("c1_n64_k128_c2x1", "hopper_split2_n64_dynamic"),
 }
 
 
