@@ -212,7 +212,10 @@ class Bound:
 
     def __call__(self, stream: Stream | None = None) -> None:
         """Launch on a stream: that which an unbound call would take, if none is given."""
-        self._launch(self._stream() if stream is None else _handle(stream))
+        if stream is None:
+            self._launch(self._stream())
+        else:
+            self._launch(stream if type(stream) is int else _handle(stream))
 
 
 class _Nothing:
