@@ -187,7 +187,7 @@ HOPPER.add(
 )
 HOPPER.add("hopper-n-208-f32", block="64 x 208 x 64", chunk=104, types=("f16", "f32"), stages=2)
 HOPPER.add("hopper-n-144-chunk-36", block="64 x 144 x 64", chunk=36, refused="GS404")
-HOPPER.add("hopper-m-192", block="192 x 64 x 64", refused="GS401")
+HOPPER.add("hopper-m-192", block="192 x 64 x 64", stages=2, refused="GS401")
 
 CASES = {**PAIR.cases, **ONE.cases, **HOPPER.cases}
 

@@ -309,7 +309,7 @@ def test_tvm_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     from dataclasses import replace
 
     broken = replace(module, source=module.source.replace("tma2mma.init(1)", "tma2mma.start(1)"))
-    monkeypatch.setattr(artifact, "lower", lambda _: broken)
+    monkeypatch.setattr(artifact, "lower", lambda *_: broken)
     with pytest.raises(BuildProblem, match=r"TVM does not read hgemm_v7\.py"):
         built(V7.read_text(encoding="utf-8"), Emit.TIRX)
 
