@@ -257,6 +257,22 @@ def test_the_scripts_for_the_device_run(stub: dict[str, str], tmp_path: Path, sc
     assert "| one |" in (tmp_path / "out" / name).with_suffix(".md").read_text()
 
 
+@pytest.mark.parametrize("selected", [False, True])
+def test_operators_may_be_first_met_inside_a_graph(tmp_path: Path, selected: bool) -> None:
+    torch: Any = pytest.importorskip("torch")
+    path = kernels.write(tmp_path, kernels.manifest(f"met_{selected}"))
+    kernel: Any = runtime.select(path) if selected else runtime.load(path)
+
+    @torch.compile(fullgraph=True, backend="eager")
+    def step(a: Any, b: Any) -> Any:
+        return kernel.ops.matmul(a * 2, b)
+
+    a, b = (torch.empty(rows, 24, dtype=torch.float16) for rows in (70, 40))
+    # Traced whole, and only then stopped by the machine, which has no GPU.
+    with pytest.raises(NotImplementedError, match="'CPU' backend"):
+        step(a, b)
+
+
 def test_torch_compile_keeps_the_operator_whole(tmp_path: Path) -> None:
     torch: Any = pytest.importorskip("torch")
     from torch._subclasses.fake_tensor import FakeTensorMode

@@ -15,9 +15,10 @@ Imports nothing else of gemmspec: the folder `gemmspec/runtime`, Python and cuda
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from gemmspec.runtime.choice import Card, Choice
 from gemmspec.runtime.hang import HangError
@@ -31,6 +32,9 @@ __all__ = [
     "ArgumentProblem", "Bound", "Card", "Choice", "DriverProblem", "HangError", "Kernel", "LoadProblem", "Manifest",
     "Selection", "TableProblem", "load", "select",
 ]  # fmt: skip
+
+
+_Made = TypeVar("_Made", Kernel, Selection)
 
 
 class Built(Protocol):
@@ -52,6 +56,10 @@ def load(artifact: Built | str | os.PathLike[str], *, overlap: bool = True) -> K
     `overlap`: let a launch set itself up while the kernels before it in its stream still run; it waits for them before
     it touches memory. Needs no GPU yet. Raises `LoadProblem` where a file is missing or not of a kernel.
     """
+    return _ready(_load(artifact, overlap))
+
+
+def _load(artifact: Built | str | os.PathLike[str], overlap: bool = True) -> Kernel:
     if isinstance(artifact, (str, os.PathLike)):
         return _from_files(Path(artifact), overlap)
     manifest = artifact.manifest
@@ -80,7 +88,14 @@ def select(
         for kernel in _kernels(item):
             found.setdefault(kernel.content, kernel)
     rows = read_table(Path(table)) if table is not None else []
-    return Selection(list(found.values()), rows, card_of=None if card is None else lambda device: card)
+    return _ready(Selection(list(found.values()), rows, card_of=None if card is None else lambda device: card))
+
+
+def _ready(made: _Made) -> _Made:
+    """Register its operators where torch is in use: torch.compile can use them, but not register them."""
+    if "torch" in sys.modules:
+        _ = made.ops
+    return made
 
 
 def _kernels(item: Built | Kernel | str | os.PathLike[str]) -> list[Kernel]:
@@ -90,8 +105,8 @@ def _kernels(item: Built | Kernel | str | os.PathLike[str]) -> list[Kernel]:
         there = sorted(path for path in Path(item).glob("*.json") if path.with_suffix(".cubin").is_file())
         if not there:
             raise LoadProblem(f"there is no kernel in the folder {item}")
-        return [load(path) for path in there]
-    return [load(item)]
+        return [_load(path) for path in there]
+    return [_load(item)]
 
 
 def _from_files(path: Path, overlap: bool) -> Kernel:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -80,6 +80,10 @@ class Function:
             self.lock = threading.Lock()
             most = cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             _done("cuFuncSetAttribute", cuda.cuFuncSetAttribute(self.handle, most, shared_bytes))
+
+    def current(self) -> AbstractContextManager[None]:
+        """Make the kernel's context this thread's own for a while: tensor maps are made in one, too."""
+        return _current(self.context)
 
 
 class TensorMap:

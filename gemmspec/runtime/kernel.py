@@ -6,7 +6,6 @@ import hashlib
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gemmspec.runtime import driver
@@ -39,6 +38,9 @@ class Kernel:
         self.manifest = manifest
         self._overlap = overlap and manifest.programmatic
         self._cubin = cubin
+        self.content = hashlib.sha256(cubin + manifest.text.encode()).hexdigest()
+        """A hash of the machine code and of its launch: what times that were measured hold for."""
+        self._ops: Operators | None = None
         self._functions: dict[int, driver.Function] = {}
         self._launches: Recent[tuple[object, ...], _Launch] = Recent(MOST_LAUNCHES)
         self._maps: Recent[tuple[object, ...], driver.TensorMap] = Recent(MOST_MAPS)
@@ -53,11 +55,6 @@ class Kernel:
     def cubin(self) -> bytes:
         """The machine code."""
         return self._cubin
-
-    @cached_property
-    def content(self) -> str:
-        """A hash of the machine code and of its launch: what times that were measured hold for."""
-        return hashlib.sha256(self._cubin + self.manifest.text.encode()).hexdigest()
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{n} {'dynamic' if s is None else f'= {s}'}" for n, s in self.manifest.sizes.items())
@@ -105,12 +102,14 @@ class Kernel:
         """The type of D as torch has it."""
         return torch_type(self.manifest.tensors[2].dtype)
 
-    @cached_property
+    @property
     def ops(self) -> Operators:
         """The kernel as operators of torch, for `torch.compile`: `ops.matmul(A, B)` and `ops.matmul_into(A, B, D)`."""
-        from gemmspec.runtime.operator import Operators
+        if self._ops is None:
+            from gemmspec.runtime.operator import Operators
 
-        return Operators.of(self.name, self.content, self, lambda operand: self.torch_dtype)
+            self._ops = Operators.of(self.name, self.content, self, lambda operand: self.torch_dtype)
+        return self._ops
 
     def function(self, device: int) -> driver.Function:
         """Return the kernel loaded onto a device. Raises `LoadProblem` where it is not built for that one."""
@@ -150,12 +149,13 @@ class Kernel:
         if not all(written.shape):
             return _Nothing()
         function = self.function(written.device)
-        arguments = [
-            self._map(place, argument, views[argument.tensor].pointer, sizes)
-            if isinstance(argument, TensorMap)
-            else value(argument, sizes)
-            for place, argument in enumerate(manifest.arguments)
-        ]
+        with function.current():
+            arguments = [
+                self._map(place, argument, views[argument.tensor].pointer, sizes)
+                if isinstance(argument, TensorMap)
+                else value(argument, sizes)
+                for place, argument in enumerate(manifest.arguments)
+            ]
         x, y, z = (value(n, sizes) for n in manifest.grid)
         # A debug build starts with its records cleared, so not before what is ahead of it on the stream is done.
         overlap = self._overlap and manifest.waits is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gemmspec.runtime import driver
@@ -38,6 +37,7 @@ class Selection:
         self.kernels = tuple(kernels)
         self._rows = rows
         self._results = Results(rows)
+        self._ops: Operators | None = None
         self._card_of = card_of or _card
         self._cards: dict[int, Card] = {}
         self._choices: dict[tuple[object, ...], Choice] = {}
@@ -96,14 +96,16 @@ class Selection:
         """
         return self._choice((m, n, k), operand, operand, result, device)
 
-    @cached_property
+    @property
     def ops(self) -> Operators:
         """The selection as operators of torch: `ops.matmul(A, B)` and `ops.matmul_into(A, B, D)`."""
-        from gemmspec.runtime.operator import Operators
+        if self._ops is None:
+            from gemmspec.runtime.operator import Operators
 
-        contents = "".join(kernel.content for kernel in self.kernels)
-        content = hashlib.sha256((contents + repr(self._rows)).encode()).hexdigest()
-        return Operators.of(self.name, content, self, self._torch_result)
+            contents = "".join(kernel.content for kernel in self.kernels)
+            content = hashlib.sha256((contents + repr(self._rows)).encode()).hexdigest()
+            self._ops = Operators.of(self.name, content, self, self._torch_result)
+        return self._ops
 
     def _choice(self, shape: tuple[int, int, int], a: str, b: str, result: str | None, device: int) -> Choice:
         key = (shape, a, b, result, device)

@@ -130,6 +130,8 @@ API cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, void *address, co
                            const uint32_t *box, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill) {
   Map map = {type, rank, address, {0}, {0}, {0}};
   if ((uintptr_t)out % 128) return 1;
+  start();
+  if (!current) return 201;
   note("map type %d rank %u dims %llu %llu strides %llu box %u %u steps %u %u %d %d %d %d", type, rank,
        (unsigned long long)dims[0], (unsigned long long)dims[1], (unsigned long long)strides[0], box[0], box[1], steps[0],
        steps[1], interleave, swizzle, promotion, fill);

@@ -185,6 +185,16 @@ def test_a_thread_without_a_context_gets_the_device_s(kernel: Kernel, monkeypatc
     assert_right(a, b, d)
 
 
+def test_a_thread_without_a_context_makes_tensor_maps(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, d = problem()
+    kernel.function(0)
+    monkeypatch.setenv("STUB_NO_CONTEXT", "1")
+    thread = threading.Thread(target=kernel, args=(a, b, d))
+    thread.start()
+    thread.join()
+    assert_right(a, b, d)
+
+
 def test_a_d_without_elements_is_no_launch(kernel: Kernel, log: Log) -> None:
     kernel(matrix(0, 8), matrix(16, 8), matrix(0, 16))
     assert not any(line.startswith(("launch", "map")) for line in log())
