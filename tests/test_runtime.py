@@ -160,7 +160,11 @@ def test_a_manifest_is_read_or_refused(tmp_path: Path) -> None:
         assert kernel.name == "gemm" and kernel.manifest.capability == (9, 0)
     assert repr(kernel) == "<gemmspec kernel gemm for sm_90a: M dynamic, N dynamic, K dynamic>"
     for change, said in [
-        ({"format": 2}, "is of format 2, and this gemmspec reads format 1"),
+        ({"format": 3}, "is of format 3, and this gemmspec reads formats 1 and 2 .a debug build.: compile the spec"),
+        ({"format": None}, "is of format None"),
+        ({"format": 2}, "format 2 with no table of waits"),
+        ({"waits": {}}, "format 1 with a table of waits"),
+        ({"format": 2, "waits": {}}, "is no manifest of a kernel .KeyError"),
         ({"launch": {}}, "is no manifest of a kernel"),
         ({"sizes": {"M": 1, "N": 1, "L": 1}}, "uses a size `K`"),
         ({"tensors": []}, "its tensors are not A, B, D"),

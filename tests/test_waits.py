@@ -82,6 +82,7 @@ def test_a_debug_build_is_read_back_and_assembled(name: str) -> None:
     assert b"gemmspec_waits" in made.cubin and made.cuda is not None
     assert made.cuda.startswith("// A debug build: each wait gives up after 0.5 s.") and "500000000ull" in made.cuda
     assert "tvm_builtin_cuda_mbarrier_wait" not in made.cuda
+    assert made.manifest.data["format"] == 2, "a runtime that cannot read the waits refuses it"
     waits = waits_of(made.manifest.data["waits"])
     assert waits.bytes == 4 * int(re.findall(r"gemmspec_waits\[8 \+ (\d+) \* 8\]", made.cuda)[0]) * 8 + 32
     assert {s.barrier for s in waits.sites} == {b.name for b in protocol.barriers}

@@ -18,7 +18,8 @@ from gemmspec.runtime.waits import Waits, waits_of
 
 T = TypeVar("T")
 
-FORMAT = 1
+PLAIN, DEBUG = 1, 2
+"""Formats: a debug build has one of its own, so that no runtime launches it without reading what its waits wrote."""
 # CUtensorMapDataType of cuda.h.
 _MAP_TYPES = {"float16": 6, "float32": 7, "bfloat16": 9}
 ITEM_BYTES = {"f16": 2, "bf16": 2, "f32": 4}
@@ -135,8 +136,11 @@ def read_manifest(path: Path) -> Manifest:
 def manifest_of(data: Any, where: str) -> Manifest:
     """Return the manifest in JSON data. Raises `LoadProblem`."""
     found = cast("dict[str, Any]", data).get("format") if isinstance(data, dict) else None
-    if found != FORMAT:
-        raise LoadProblem(f"{where} is of format {found}, and this gemmspec reads format {FORMAT}")
+    if found not in (PLAIN, DEBUG):
+        raise LoadProblem(
+            f"{where} is of format {found}, and this gemmspec reads formats {PLAIN} and {DEBUG} (a debug build): "
+            "compile the spec with this gemmspec, or launch with the one that compiled it"
+        )
     try:
         manifest = _manifest(cast("dict[str, Any]", data))
     except (KeyError, TypeError, ValueError) as error:
@@ -151,6 +155,9 @@ def manifest_of(data: Any, where: str) -> Manifest:
 
 def _manifest(data: dict[str, Any]) -> Manifest:
     launch = data["launch"]
+    debug = data["format"] == DEBUG
+    if debug != (data.get("waits") is not None):
+        raise ValueError(f"format {data['format']} {'with no' if debug else 'with a'} table of waits")
     tensors = tuple(_tensor(t) for t in data["tensors"])
     if [t.role for t in tensors] != ["A", "B", "D"]:
         raise ValueError("its tensors are not A, B, D")
@@ -167,7 +174,7 @@ def _manifest(data: dict[str, Any]) -> Manifest:
         programmatic=bool(launch.get("programmatic", False)),
         arguments=tuple(_argument(a, tensors) for a in launch["arguments"]),
         tile=_tile(data.get("tile")),
-        waits=waits_of(data["waits"]) if data.get("waits") is not None else None,
+        waits=waits_of(data["waits"]) if debug else None,
     )
 
 

@@ -152,7 +152,6 @@ class BoundedWaits:
 class Manifest:
     """`sizes`: the number of each, or None where it is known at run time only. `spec_sha256`: of the spec's text."""
 
-    format: Literal[1] = field(default=1, init=False)
     name: str
     target: str
     gemmspec: str
@@ -167,9 +166,14 @@ class Manifest:
     """In a debug build alone; left out of the file in others."""
 
     @property
+    def format(self) -> Literal[1, 2]:
+        """2 for a debug build: a runtime that knows of format 1 alone would launch it, and not see that it stopped."""
+        return 1 if self.waits is None else 2
+
+    @property
     def data(self) -> dict[str, Any]:
         """What the file holds, as `json.load` gives it, less that tuples stand for lists."""
-        data = asdict(self)
+        data = {"format": self.format, **asdict(self)}
         if self.waits is None:
             del data["waits"]
         return data

@@ -52,7 +52,7 @@ def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def kernel(tmp_path: Path, words: Path) -> Kernel:
-    return runtime.load(kernels.write(tmp_path, kernels.manifest(waits=waits())))
+    return runtime.load(kernels.write(tmp_path, kernels.manifest(format=2, waits=waits())))
 
 
 def test_a_launch_that_ends_is_waited_for(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,6 +93,6 @@ def test_a_capture_is_refused(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -
 
 def test_another_cubin_is_refused(kernel: Kernel, tmp_path: Path, words: Path) -> None:
     other = {**waits(), "clusters": CLUSTERS + 1}
-    kernel = runtime.load(kernels.write(tmp_path, kernels.manifest(name="other", waits=other)))
+    kernel = runtime.load(kernels.write(tmp_path, kernels.manifest(name="other", format=2, waits=other)))
     with pytest.raises(LoadProblem, match="not the one that its manifest was made with"):
         kernel(*problem())
