@@ -21,7 +21,7 @@ from gemmspec.runtime import measure
 from gemmspec.runtime.card import card
 
 SHAPE = (8, 8, 8)
-"""The host does the same for any shape. This one takes a moment on the stub of the tests, too, which multiplies itself."""
+"""The host does the same for any shape. For this one the tests' stub, which multiplies itself, is quick, too."""
 _CALLS, _ROUNDS = 300, 30
 
 
