@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from gemmspec.diagnostics import SizeError
 from gemmspec.driver import check
 from gemmspec.protocol import Protocol
 from gemmspec.source import SourceFile
@@ -155,3 +156,16 @@ def test_what_lint_finds_sound_runs_to_its_end(words: str) -> None:
     checked = check(SourceFile("a", words))
     if checked.protocol is not None and checked.report.ok:
         check_sanity(predict(checked.protocol, {"M": 2048, "N": 1024, "K": 320}))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({}, "M, N, K: known at run time only"),
+        ({"M": 512, "N": 512}, "K: known at run time only"),
+        ({"M": 2**31 - 1, "N": 2**31 - 8, "K": 64}, "output tiles, and at most 500,000"),
+    ],
+)
+def test_sizes_that_are_not_known_or_beyond_reason(sizes: dict[str, int], said: str) -> None:
+    with pytest.raises(SizeError, match=said):
+        predict(protocol_of(spec_text("hopper_n256_dynamic")), sizes)

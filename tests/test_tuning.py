@@ -255,7 +255,7 @@ def test_a_spec_is_compiled_once(tmp_path: Path) -> None:
     [
         (["k"], 1, 2, "no shape to measure: give --shape 4096x4096x4096, or --shapes FILE"),
         (["k", "--shape", "128"], 1, 2, "`128` is not of the form 4096x4096x4096"),
-        (["k", "--shape", "8x8x8"], 0, 2, "there is no GPU to measure on: torch sees no CUDA device"),
+        (["k", "--shape", "8x8x8"], 0, 2, "cannot measure here: torch sees no CUDA device"),
         (["k", "--shape", "8x8x8", "--gpus", "2"], 2, 2, "there is no GPU 2: torch sees 2, from 0"),
         (["k", "--shape", "8x8x8", "--gpus", "x"], 2, 2, "`x` is neither all nor numbers as in 0,1"),
         (["k", "--shapes", "none.csv"], 1, 2, "none.csv: no such file"),

@@ -53,7 +53,7 @@ def command(
     try:
         at_hand = card()
     except NoGpu as problem:
-        complain(f"there is no GPU to measure on: {problem}")
+        complain(f"cannot measure here: {problem}")
         return 2
     sources, complete = read_specs(specs)
     kernels, status = _build(sources, sizes, color)

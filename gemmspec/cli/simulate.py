@@ -72,6 +72,10 @@ def command(
     for error in errors:
         complain(f"{source.name}:{source.position(error.span.start)[0]}: {error.code} {error.message}")
 
+    open_sizes = [s.name for s in protocol.spec.sizes if s.fixed is None and not s.typical and s.name not in sizes]
+    if open_sizes:
+        given = " ".join(f"--size {name}=512" for name in open_sizes)
+        raise click.UsageError(f"{', '.join(open_sizes)}: known at run time only, so say which to simulate: {given}")
     if timeline is not None:
         from gemmspec.cli.timeline import write_timeline
 
@@ -81,10 +85,6 @@ def command(
     from gemmspec.simulate import prepare, render, simulate
     from gemmspec.simulate.problem import sizes_of
 
-    open_sizes = [s.name for s in protocol.spec.sizes if s.fixed is None and not s.typical and s.name not in sizes]
-    if open_sizes:
-        given = " ".join(f"--size {name}=512" for name in open_sizes)
-        raise click.UsageError(f"{', '.join(open_sizes)}: known at run time only, so say which to simulate: {given}")
     m, n, k = sizes_of(protocol.spec, sizes)
     _check_memory(m, n, k)
     with _progress(seeds * m * n, form == "text" and clusters is None) as stored:

@@ -104,7 +104,7 @@ def command(
             _export(table, tuned, candidates, export)
         table.close()
     except NoGpu as problem:
-        complain(f"there is no GPU to measure on: {problem}")
+        complain(f"cannot measure here: {problem}")
         return 2
     except TableProblem as problem:
         complain(str(problem))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from gemmspec.diagnostics import SizeError
 from gemmspec.model.spec import Spec
 from gemmspec.protocol.program import Action, Branch, Loop, Protocol, Statement
 from gemmspec.protocol.tile import Tiling
@@ -22,6 +23,7 @@ from gemmspec.vocabulary import LoopKind
 # Actions that are replayed at most, and what that may leave: enough for rings to settle.
 MOST_ACTIONS = 50_000
 FEWEST_TILES = 4
+MOST_TILES = 500_000
 LONGEST_K = 512
 # The clock and the use of the tensor cores depend on each other; this often they are brought together.
 ROUNDS = 3
@@ -34,8 +36,19 @@ class Stuck(Exception):
 
 
 def sizes_of(spec: Spec, sizes: Mapping[str, int]) -> tuple[int, int, int]:
-    """Return M, N and K: as in `sizes`, else as in the spec (the typical one where it is known at run time only)."""
-    m, n, k = (sizes.get(size.name, size.typical or size.high) for size in spec.sizes)
+    """Return M, N and K: as in `sizes`, else as in the spec (the typical one where it is known at run time only).
+
+    Raises `SizeError` where one is known at run time only, or where there are too many tiles to take one by one.
+    """
+    known = {s.name: sizes.get(s.name, s.fixed if s.fixed is not None else s.typical) for s in spec.sizes}
+    if missing := [name for name, size in known.items() if not size]:
+        given = " ".join(f"--size {name}=4096" for name in missing)
+        raise SizeError(f"{', '.join(missing)}: known at run time only, so say for which to predict: {given}")
+    m, n, k = (size or 0 for size in known.values())
+    tiling = Tiling.of(spec)
+    tiles = tiling.m_tiles(m) * tiling.n_tiles(n)
+    if tiles > MOST_TILES:
+        raise SizeError(f"M={m} N={n}: that is {tiles:,} output tiles, and at most {MOST_TILES:,} are predicted")
     return m, n, k
 
 
