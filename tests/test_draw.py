@@ -151,6 +151,30 @@ def test_every_spec_has_a_graph(path: Path) -> None:
         assert program.role.name in said
 
 
+@pytest.mark.parametrize("name", ["hopper_split2_n128_dynamic", "hopper_split4_n64_dynamic"])
+def test_a_role_that_waits_for_itself_has_a_ring_with_room_of_its_own(name: str) -> None:
+    root = check_picture(graph_svg(protocol_of(name)))
+    edge = max(float(r.attrib["x"]) + float(r.attrib["width"]) for r in root.iter(f"{SVG}rect") if "rx" in r.attrib)
+    drawn = {path.findtext(f"{SVG}title"): path.attrib["d"] for path in root.iter(f"{SVG}path")}
+    arrows = (drawn[f"{barrier}: math -> math"] for barrier in ("part2sum", "sum2part"))
+    above, below = ([float(n) for n in re.findall(r"[-\d.]+", arrow)] for arrow in arrows)
+    for (x0, y0, x1, _, x2, _, x3, y3), side in ((above, -1), (below, 1)):
+        # At half its way a Bezier curve is at 3/8 of both bends and 1/8 of both ends.
+        assert (x0 + 3 * x1 + 3 * x2 + x3) / 8 > edge + 200, "wide"
+        assert x0 == edge < x3, "from the box and back to it"
+        assert (y0 - y3) * side > 0, "out near the corner, in further inside"
+    slots = [r for r in root.iter(f"{SVG}rect") if float(r.attrib["x"]) > edge]
+    assert len(slots) == 2
+    assert all(above[-1] < float(r.attrib["y"]) < float(r.attrib["y"]) + 17 < below[-1] for r in slots)
+    labels = [t for t in root.iter(f"{SVG}text") if "".join(t.itertext()).endswith("multicast peers")]
+    assert len(labels) == 2
+    box = next(r for r in root.iter(f"{SVG}rect") if "rx" in r.attrib)
+    top, bottom = float(box.attrib["y"]), float(box.attrib["y"]) + float(box.attrib["height"])
+    for words in labels:
+        assert float(words.attrib["x"]) > edge + 100
+        assert not top < float(words.attrib["y"]) < bottom + 12, "no box covers it"
+
+
 def test_many_slots_are_not_all_drawn() -> None:
     protocol = check(SourceFile("a", ODD)).protocol
     assert protocol is not None

@@ -2,6 +2,7 @@
 
 Given a Protocol, lay roles out from left to right along the barriers whose waiters block at first (phase 0: data
 comes). Those that let pass at first (phase 1: room is free) lead back, below, so that a pair closes around its slots.
+A role that waits for itself has its ring in a room of its own, on its right.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ NODE_W, NODE_H = 196.0, 98.0
 APART, BELOW = 300.0, 250.0
 MARGIN, HEADER, LEGEND = 24.0, 64.0, 44.0
 RISE, STACK = 76.0, 58.0
+# A ring of a role with itself: how far it reaches, and how many barriers further out another ring passes by it.
+LOOP, PASSING = 320.0, 2
 CELL = 17.0
 MOST_CELLS = 12
 TITLE, NAME, WORDS = 15, 12.5, 11
@@ -34,6 +37,10 @@ class _Edge:
     @property
     def forward(self) -> bool:
         return self.plan.phase == 0
+
+    @property
+    def loop(self) -> bool:
+        return self.source == self.waiter
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +72,12 @@ def graph_svg(protocol: Protocol) -> str:
     for edge in edges:
         key = (edge.source, edge.waiter) if edge.forward else (edge.waiter, edge.source)
         pairs.setdefault(key, []).append(edge)
+    loops = {edge.source for edge in edges if edge.loop}
     for (left, right), between in pairs.items():
-        _pair(canvas, protocol, layout, left, right, between)
+        if left == right:
+            _loop(canvas, protocol, layout.places[left], between)
+        else:
+            _pair(canvas, protocol, layout, left, right, between, PASSING if left in loops else 0)
     for program in protocol.programs:
         _node(canvas, protocol, program, layout.places[program.role.name])
     _legend(canvas, edges, layout.height - LEGEND + 14)
@@ -77,25 +88,26 @@ def _layout(protocol: Protocol, edges: Sequence[_Edge]) -> _Layout:
     layer = {p.role.name: 0 for p in protocol.programs}
     for _ in layer:
         for edge in edges:
-            if edge.forward and edge.source != edge.waiter:
+            if edge.forward and not edge.loop:
                 layer[edge.waiter] = min(max(layer[edge.waiter], layer[edge.source] + 1), len(layer) - 1)
     columns: dict[int, list[str]] = {}
     for role, number in layer.items():
         columns.setdefault(number, []).append(role)
-    # A cycle of such barriers may leave layers without a role.
-    order = {number: i for i, number in enumerate(sorted(columns))}
     tallest = max(len(roles) for roles in columns.values())
-    above, below = _most(edges, True) * STACK + 40, _most(edges, False) * STACK + 40
+    last = max(columns)
+    loops = {layer[edge.source] for edge in edges if edge.loop}
+    passing = PASSING if loops - {last} else 0
+    above, below = ((_most(edges, forward) + passing) * STACK + 40 for forward in (True, False))
     height = HEADER + above + (tallest - 1) * BELOW + NODE_H + below + LEGEND
     middle = HEADER + above + ((tallest - 1) * BELOW + NODE_H) / 2
     places: dict[str, tuple[float, float]] = {}
-    for number, roles in columns.items():
+    x, beside = MARGIN, any(layer[e.source] == layer[e.waiter] == last for e in edges)
+    for number, roles in sorted(columns.items()):
         top = middle - ((len(roles) - 1) * BELOW + NODE_H) / 2
         for i, role in enumerate(roles):
-            places[role] = (MARGIN + order[number] * (NODE_W + APART), top + i * BELOW)
-    last = max(columns)
-    beside = any(layer[e.source] == layer[e.waiter] == last for e in edges)
-    width = max(2 * MARGIN + len(columns) * NODE_W + (len(columns) - 1 + beside) * APART, 560.0)
+            places[role] = (x, top + i * BELOW)
+        x += NODE_W + (beside if number == last else 1 + (number in loops)) * APART
+    width = max(x + MARGIN, 560.0)
     return _Layout(places, width, height)
 
 
@@ -108,18 +120,23 @@ def _most(edges: Sequence[_Edge], forward: bool) -> int:
     return max(counts.values(), default=1)
 
 
-def _pair(canvas: Canvas, protocol: Protocol, layout: _Layout, left: str, right: str, between: Sequence[_Edge]) -> None:
-    """Draw all barriers of two roles: data above, room below, and the slots that they go round in the middle."""
+def _pair(
+    canvas: Canvas, protocol: Protocol, layout: _Layout, left: str, right: str, between: Sequence[_Edge], passing: int
+) -> None:
+    """Draw all barriers of two roles: data above, room below, and the slots that they go round in the middle.
+
+    `passing`: how many barriers' room to leave between.
+    """
     (lx, ly), (rx, ry) = layout.places[left], layout.places[right]
     start, end = (lx + NODE_W, ly + NODE_H / 2), (rx, ry + NODE_H / 2)
     if rx <= lx:
-        # Roles in one column, or a role that waits for itself: out on the right and back in there.
+        # Roles in one column: out on the right and back in there.
         start, end = (lx + NODE_W, ly + NODE_H / 2), (rx + NODE_W, ry + NODE_H / 2)
     middle = (start[0] + end[0]) / 2, (start[1] + end[1]) / 2
     for forward in (True, False):
         side = -1 if forward else 1
         for i, edge in enumerate([e for e in between if e.forward is forward]):
-            lift = side * (RISE + i * STACK)
+            lift = side * (RISE + (passing + i) * STACK)
             near = side * (14 + 10 * i)
             a, b = (start[0], start[1] + near), (end[0], end[1] + near)
             if not forward:
@@ -128,14 +145,35 @@ def _pair(canvas: Canvas, protocol: Protocol, layout: _Layout, left: str, right:
             b = (b[0] - (8 if b[0] > a[0] else -8), b[1] + side * 4)
             reach = (b[0] - a[0]) * 0.3
             bends = (a[0] + reach, a[1] + lift, b[0] - reach, b[1] + lift)
-            colour = line_of(edge.plan.via)
-            canvas.curve(
-                a, bends, b, colour, dashed=not forward, tip=f"{edge.plan.name}: {edge.source} -> {edge.waiter}"
-            )
+            _arrow(canvas, edge, a, bends, b)
             # The crown of the curve is at three quarters of the lift.
             crown = middle[1] + near + 0.75 * lift
             _label(canvas, protocol, edge, middle[0], crown + (-22 if forward else 20))
     _slots(canvas, between, middle)
+
+
+def _loop(canvas: Canvas, protocol: Protocol, place: tuple[float, float], between: Sequence[_Edge]) -> None:
+    """Draw all barriers of a role with itself, on its right: each leaves near a corner and comes back further in."""
+    right, middle = place[0] + NODE_W, place[1] + NODE_H / 2
+    for forward in (True, False):
+        side = -1 if forward else 1
+        for i, edge in enumerate([e for e in between if e.forward is forward]):
+            lift = side * (RISE + i * STACK)
+            # Those further out go round those further in, and all leave the slots and their words free.
+            start, end = middle + side * min(38 + 4 * i, NODE_H / 2), middle + side * max(28 - 3 * i, 22)
+            reach = right + LOOP + 20 * min(i, 3)
+            _arrow(canvas, edge, (right, start), (reach, start + lift, reach, end), (right + 15, end))
+            # The crown of the curve is at 3/10 of its way: Bernstein's weights of start, both bends and end there.
+            crown = 0.343 * start + 0.441 * (start + lift) + 0.216 * end
+            _label(canvas, protocol, edge, right + APART / 2, crown + (-22 if forward else 20))
+    _slots(canvas, between, (right + APART / 2, middle))
+
+
+def _arrow(
+    canvas: Canvas, edge: _Edge, start: tuple[float, float], bends: Sequence[float], end: tuple[float, float]
+) -> None:
+    tip = f"{edge.plan.name}: {edge.source} -> {edge.waiter}"
+    canvas.curve(start, bends, end, line_of(edge.plan.via), dashed=not edge.forward, tip=tip)
 
 
 def _label(canvas: Canvas, protocol: Protocol, edge: _Edge, x: float, y: float) -> None:
