@@ -108,6 +108,31 @@ def test_safe_fixes_bring_a_damaged_spec_back(name: str, right: str, wrong: str)
         assert {d.code for d in after.diagnostics} <= {d.code for d in before.diagnostics}
 
 
+PLACES = re.compile(r" +(arrivals \d+|at cta 0|multicast (0b11|column|peers))")
+CLUSTERS = {
+    "two pairs": (SPECS["v9"], "2 x 1 ", "4 x 1 "),
+    "both operands shared": (
+        (ROOT / "specs/hopper_n128_cluster_dynamic.gemmspec").read_text().replace("multicast B", "multicast A, B"),
+        "2 x 1 ",
+        "2 x 2 ",
+    ),
+    "split": ((ROOT / "specs/hopper_split2_n64_dynamic.gemmspec").read_text(), "", ""),
+}
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_arrivals_at_wrong_ctas_are_mended_in_words_of_the_language(name: str) -> None:
+    text, old, new = CLUSTERS[name]
+    assert old in text
+    right = PLACES.sub("", text.replace(old, new).replace("132", "64").replace("148", "64"))
+    assert check(SourceFile("spec", right)).report.ok
+    for place in ("at cta 1", "multicast own"):
+        damaged = re.sub("(?m)^(barrier [^#\\n]*)", rf"\1 {place} ", right)
+        found = check(SourceFile("spec", damaged)).report.diagnostics
+        assert any(d.fix is not None and d.fix.safe for d in found)
+        assert mended(damaged).diagnostics == (), place
+
+
 def test_several_defects_are_mended_in_one_run() -> None:
     text = SPECS["v9"]
     damaged = text.replace("= tma ", "= tmaa").replace("arivals", "arrivals").replace("arrivals 256", "arivals 128")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gemmspec.codegen.kernel import DTYPES, Constant, Kernel
 from gemmspec.codegen.ranks import PLACES, RANK
 from gemmspec.codegen.roles import RoleText
+from gemmspec.codegen.tiles import scheduler_class, start_tiles
 from gemmspec.codegen.words import both, product
 from gemmspec.codegen.writer import WIDTH, Block, Call, uses
 from gemmspec.model.spec import WARPGROUP_THREADS, Role
@@ -53,7 +54,9 @@ def lower(protocol: Protocol, waits: Waits | None = None) -> TirxModule:
     function.line("")
     function.line("return kernel")
     code = "\n".join(function.lines())
-    header = "\n".join((*_docstring(kernel), "", *_imports(code), *_bounded_wait(kernel), "", ""))
+    header = "\n".join(
+        (*_docstring(kernel), "", *_imports(code), *_bounded_wait(kernel), *scheduler_class(kernel), "", "")
+    )
     axes, tensors = (kernel.m, kernel.n, kernel.k), (kernel.a, kernel.b, kernel.d)
     return TirxModule(kernel.name, axes, sizes, tensors, f"{header}\n{code}\n")
 
@@ -345,16 +348,7 @@ def _initialise(kernel: Kernel, body: Block) -> None:
 
 
 def _schedule(kernel: Kernel, body: Block) -> None:
-    clustered = kernel.spec.cluster.size > 1
-    body.call(
-        "tiles = ClusterPersistentScheduler2D",
-        '"tiles"',
-        "num_m_tiles=M_TILES",
-        "num_n_tiles=N_TILES",
-        f"num_clusters={'CTAS // CLUSTER' if clustered else 'CTAS'}",
-        f"l2_group_size={kernel.tiling.group}",
-    )
-    body.line(f"tiles.init({'bx // CLUSTER' if clustered else 'bx'})")
+    start_tiles(kernel, body)
     body.line("")
     body.line("# Let the next kernel set itself up, and wait for those before: from here on, global memory is touched.")
     body.line("T.ptx.griddepcontrol.launch_dependents()")

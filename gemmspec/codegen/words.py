@@ -9,7 +9,7 @@ import re
 # What the generated module itself names, apart from the spec's words.
 _MODULE = """
 T Tx tvm S TCol TLane TileLayout tid_in_wg SwizzleMode MBarrier PipelineState TCGen05Bar TMABar
-ClusterPersistentScheduler2D smem_desc_add_16B_offset
+ClusterPersistentScheduler2D RowByRow smem_desc_add_16B_offset
 CTAS CLUSTER CLUSTER_M CLUSTER_N SPLIT SPLIT_K CTA_GROUP CONSUMERS STAGES ACCS BLK_M BLK_N BLK_K ACC_N
 CHUNK_N CHUNKS BUFS TILE_M TILE_N M_TILES N_TILES K_TILES STAGE_BYTES A_PART B_PART ATOM_K ATOM_N TMEM_COLS
 WGMMA MMA_M ACC_REGS PART_REGS A_STAGE B_STAGE A_ATOM B_ATOM A_HALF

@@ -67,3 +67,12 @@ class Targets:
             if Targets.group(group, cluster, pair).masks == self.masks:
                 return group
         return None
+
+    def words(self, cluster: Cluster, pair: int) -> str | None:
+        """Return the words of a barrier line that mean these masks; None where the language has none."""
+        group = self.named(cluster, pair)
+        if group is Group.OWN or group is Group.LEADER:
+            return f"at {group.value}"
+        if group is not None and group is not Group.CROSS:
+            return f"multicast {group.value}"
+        return f"multicast {self.masks[0]:#b}" if len(set(self.masks)) == 1 else None

@@ -13,7 +13,7 @@ from gemmspec.protocol import Protocol
 from gemmspec.protocol.program import BarrierPlan, Expect
 from gemmspec.protocol.standard import standard_program
 from gemmspec.protocol.tile import Tiling
-from gemmspec.vocabulary import Group, LoopKind, Operand, RoleKind
+from gemmspec.vocabulary import LoopKind, Operand, RoleKind
 
 
 def spec_text(protocol: Protocol) -> str:
@@ -95,14 +95,12 @@ def _where(spec: Spec, plan: BarrierPlan) -> str:
         return f"multicast {mask.group.value if mask.group is not None else f'{mask.bits or 0:#b}'}"
     if barrier.at is not None and barrier.at.value.cta is not None:
         return f"at cta {barrier.at.value.cta}"
-    group = plan.targets.named(spec.cluster, spec.pair)
-    if group is Group.OWN or group is Group.LEADER:
-        return f"at {group.value}"
-    if group is None or group is Group.CROSS:
-        # The language has no word for these: left out, they are derived again.
+    words = plan.targets.words(spec.cluster, spec.pair)
+    if words is None:
+        # Left out, they are derived again.
         masks = ", ".join(f"{mask:#b}" for mask in plan.targets.masks)
         return f"# from CTA 0, 1, ... to the CTAs of {masks}"
-    return f"multicast {group.value}"
+    return words
 
 
 def _steps(protocol: Protocol, role: Role, steps: tuple[Step, ...], indent: str) -> Iterator[str]:

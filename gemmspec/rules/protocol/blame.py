@@ -39,8 +39,10 @@ def consequence(verdict: Verdict, blame: Blame) -> str:
     return effect(verdict.protocol, blame.fault)
 
 
-def rewrite(mismatch: Mismatch, text: str) -> tuple[tuple[str, ...], Fix]:
-    """Return the help and the fix that write the derived value in place of the declared one."""
+def rewrite(mismatch: Mismatch, text: str | None) -> tuple[tuple[str, ...], Fix]:
+    """Return the help and the fix that write the derived value in place of the declared one; None has no words."""
+    if text is None:
+        return ("leave it out",), Fix("leave it out", (Edit(mismatch.span, ""),))
     return (f"write `{text}`, or leave it out",), Fix(f"write `{text}`", (Edit(mismatch.span, text),))
 
 

@@ -33,8 +33,8 @@ def multicast_mask_mismatch(verdict: Verdict) -> Iterator[Finding]:
     for m, blame in blamed(verdict, Declared.MULTICAST):
         masks = m.plan.derived_targets.masks
         leaders = {masks[c] for c in range(0, spec.cluster.size, spec.pair)}
-        group = Targets(masks).named(spec.cluster, spec.pair)
-        text = f"multicast {bin(m.derived)}" if len(leaders) == 1 else f"multicast {group.value if group else 'own'}"
+        same = len(leaders) == 1
+        text = f"multicast {m.derived:#b}" if same else Targets(masks).words(spec.cluster, spec.pair)
         helps, fix = rewrite(m, text)
         derived = Targets(masks).of(next(c for c in range(len(masks)) if masks[c] == m.derived))
         yield Finding(

@@ -8,7 +8,6 @@ from gemmspec.proof.causes import Declared
 from gemmspec.proof.judge import Verdict
 from gemmspec.rules.protocol.blame import blamed, consequence, rewrite
 from gemmspec.rules.rule import Finding, proof_rule
-from gemmspec.vocabulary import Group
 
 
 @proof_rule("GS115", "arrival-at-wrong-cta")
@@ -30,8 +29,7 @@ def arrival_at_wrong_cta(verdict: Verdict) -> Iterator[Finding]:
     spec = verdict.protocol.spec
     for m, blame in blamed(verdict, Declared.AT):
         derived = m.plan.derived_targets
-        group = derived.named(spec.cluster, spec.pair) or Group.OWN
-        text = "at cta 0" if set(derived.masks) == {1} else f"at {group.value}"
+        text = "at cta 0" if set(derived.masks) == {1} else derived.words(spec.cluster, spec.pair)
         waiter = m.plan.barrier.waiters[0].value
         helps, fix = rewrite(m, text)
         yield Finding(
