@@ -36,7 +36,8 @@ MOST_REGISTERS = {"v7": 150, "v8": 160, "v9": 89}
 SAMPLE = (
     "bf16-to-f32", "k-128", "stages-1", "two-by-two", "buffers-3", "ragged-k-128", "dynamic-chunk-128",
     "cluster-2x2-multicast", "single-two-consumers", "hopper-multicast-b", "hopper-dynamic", "two-producers",
-    "late-commit", "dynamic-row-by-row", "hopper-row-by-row",
+    "late-commit", "dynamic-row-by-row", "hopper-row-by-row", "one-row",
+    "hopper-one-row",
 )  # fmt: skip
 needs_nvcc = pytest.mark.skipif(assemble.find_nvcc() is None, reason="no nvcc")
 

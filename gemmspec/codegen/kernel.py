@@ -59,8 +59,11 @@ class Kernel:
 
     @property
     def dispatch(self) -> str:
-        """How TIRx makes TMA copies: `tma_auto` derives the box, but not from strides that are unknown."""
-        return "tma_explicit" if self.dynamic else "tma_auto"
+        """How TIRx makes TMA copies: `tma_auto` derives the box, but not from strides that are unknown.
+
+        Nor of an A or D of one row (apache-tvm 0.27): it drops that axis, and takes the elements of K for rows.
+        """
+        return "tma_explicit" if self.dynamic or self.spec.sizes[0].fixed == 1 else "tma_auto"
 
     @property
     def cluster_m(self) -> str:
@@ -309,7 +312,7 @@ class Kernel:
         width, size = (t.chunk, spec.sizes[1]) if operand is None else (t.block_k, spec.sizes[2])
         atom = self.store_atom if operand is None else spec.target.swizzle_bytes // spec.gemm.a.value.bytes
         ragged = size.fixed is None or size.fixed % atom != 0
-        return width // atom if width > atom and (ragged or part or self.dynamic) else 1
+        return width // atom if width > atom and (ragged or part or self.dispatch == "tma_explicit") else 1
 
 
 def runs_in(kernel: Kernel, program: Program) -> Ranks:
