@@ -127,6 +127,20 @@ def test_a_broken_exchange_is_reported(name: str) -> None:
     assert code in {d.code for d in report.diagnostics}, [(d.code, d.message) for d in report.diagnostics]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("cluster  1 x 1", "cluster  1 x 0", "`cluster` is 0, out of range 1 to 16"),
+        ("split 2", "split 0", "`split` is 0, out of range 1 to 8"),
+        ("split 2", "split 16", "`split` is 16, out of range 1 to 8"),
+        ("split 2", "split 3", "`split` is 3, but takes 1, 2, 4 or 8"),
+    ],
+)
+def test_what_cannot_be_read_is_said_once(old: str, new: str, message: str) -> None:
+    found = check(SourceFile("split", edit(SPLIT, (old, new)))).report.diagnostics
+    assert [d.message for d in found] == [message]
+
+
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_kernel_is_read_back(name: str, tmp_path: Path) -> None:
     protocol = protocol_of(RIGHT[name])

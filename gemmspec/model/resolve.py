@@ -97,7 +97,7 @@ def resolve(
             target_span=target_span,
             gemm=gemm,
             sizes=mnk,
-            cluster=cluster if cluster is not None else Cluster(1, 1, title),
+            cluster=cluster or Cluster(1, 1, title, schedule.split.value if schedule.split is not None else 1),
             block=block,
             stages=stages,
             accumulators=accumulators,

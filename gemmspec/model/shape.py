@@ -205,7 +205,7 @@ def resolve_schedule(node: ScheduleNode | None, cluster: Cluster | None, title: 
 
 def _split(prop: Property | None, findings: Findings) -> Given[int] | None:
     """Return how many CTAs share an output tile."""
-    split = number(prop, 1, MAX_CTAS, findings)
+    split = number(prop, SPLITS[0], SPLITS[-1], findings)
     if prop is None or split is None:
         # Some number is meant: what it is for is not to be judged as if there were none.
         return Given(SPLITS[1], prop.span) if prop is not None else None
