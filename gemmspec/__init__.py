@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from gemmspec.api import build, check, load, lower
+from gemmspec.version import __version__
 
-__all__ = ["build", "check", "load", "lower"]
+if TYPE_CHECKING:
+    from gemmspec.api import SpecError, build, check, load, lower
+
+__all__ = ["SpecError", "__version__", "build", "check", "load", "lower"]
 
 
 def __getattr__(name: str) -> Any:

@@ -13,10 +13,11 @@ import pytest
 from kernels import CASES, KERNELS
 
 import gemmspec
-from gemmspec import cli
+from gemmspec import cli, version
 from gemmspec.api import SpecError
 from gemmspec.audit import Difference
 from gemmspec.codegen import lower
+from gemmspec.diagnostics import SizeError
 from gemmspec.driver import check
 from gemmspec.files import FileProblem
 from gemmspec.protocol.program import Protocol
@@ -305,6 +306,26 @@ def test_a_kernel_that_is_not_what_was_proved(
     assert "a bug in gemmspec" in capsys.readouterr().err
 
 
+def test_a_fault_that_shows_in_every_warp_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [
+        Difference(f"prologue of CTA {cta}", "sync, by a whole warp", f"warp {w} of warpgroup {g}: nothing", None)
+        for cta in range(2)
+        for g in range(3)
+        for w in range(4)
+    ]
+    found += [Difference("producer, CTA 0", f"wait a[{i}]", "nothing", None) for i in range(10)]
+    monkeypatch.setattr(artifact, "audit", lambda *_: tuple(found))
+    with pytest.raises(NotAsProved) as caught:
+        built(V7.read_text(encoding="utf-8"), Emit.TIRX)
+    _, *lines = str(caught.value).splitlines()
+    assert lines[0] == (
+        "  prologue of CTA 0: the protocol has `sync, by a whole warp`, the kernel has "
+        "`warp 0 of warpgroup 0: nothing` (and so at 23 more)"
+    )
+    assert [line.split("`")[1] for line in lines[1:8]] == [f"wait a[{i}]" for i in range(7)]
+    assert lines[8:] == ["  and 3 more"]
+
+
 def test_tvm_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
     module = lower(protocol_of(V7.read_text(encoding="utf-8")))
     from dataclasses import replace
@@ -352,9 +373,28 @@ def test_api_refuses_a_spec_with_errors() -> None:
     spec = gemmspec.load(V9.read_text(encoding="utf-8").replace("stages   4", "stages   9"))
     with pytest.raises(SpecError, match="GS301") as caught:
         gemmspec.lower(spec)
-    assert not caught.value.report.ok
+    assert not caught.value.report.ok and str(caught.value) == str(caught.value.report)
     with pytest.raises(FileProblem, match="no such file"):
         gemmspec.load("nowhere.gemmspec")
+
+
+def test_api_is_the_command_s(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same overrides, and a report that prints as `lint` does, fixes that take a proof to find included."""
+    assert gemmspec.__version__ == version.__version__ and gemmspec.SpecError is SpecError
+    path = tmp_path / "wrong.gemmspec"
+    path.write_text(V9.read_text(encoding="utf-8").replace("arrivals 256", "arrivals 128"), encoding="utf-8")
+    for target, size, words in [(None, 4096, []), ("sm_90a", 4097, ["--target", "sm_90a", "--size", "M=4097"])]:
+        report = gemmspec.check(gemmspec.load(path), target=target, M=size)
+        assert run("lint", str(path), *words, "--color", "never") == 1
+        assert capsys.readouterr().out == f"{report}\n"
+    assert ": proved for every K and any number of tiles: no deadlock" in str(gemmspec.check(gemmspec.load(V7)))
+    hopper = gemmspec.load(ROOT / "specs" / "hopper_n256.gemmspec")
+    with pytest.raises(SpecError):
+        gemmspec.lower(hopper, target="sm_100a")
+    with pytest.raises(ValueError, match="`sm_80` is none of the targets sm_100a, sm_90a"):
+        gemmspec.check(hopper, target="sm_80")
+    with pytest.raises(SizeError):
+        gemmspec.check(hopper, Z=1)
 
 
 @needs_nvcc

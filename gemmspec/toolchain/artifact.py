@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
-from gemmspec.audit import audit
+from gemmspec.audit import Difference, audit
 from gemmspec.codegen import TirxModule, lower
 from gemmspec.model.spec import Spec
 from gemmspec.protocol.program import Protocol
@@ -24,6 +25,10 @@ from gemmspec.toolchain.start import light_frames
 from gemmspec.toolchain.tvm_kernel import lowered, prim_func
 from gemmspec.toolchain.waits import bounded, table
 from gemmspec.version import __version__
+
+_ONE_OF_MANY = re.compile(r"\b(warp|warpgroup|CTA) \d+")
+"""The places at which one fault shows again and again."""
+_MOST_LINES = 8
 
 
 class Emit(Enum):
@@ -98,7 +103,7 @@ def build(
             function = prim_func(path, name, sizes_of(spec, module))
         differences = audit(function, protocol, waits)
         if differences:
-            raise NotAsProved(_differences(name, [str(d) for d in differences]))
+            raise NotAsProved(_differences(name, differences))
         if not {Emit.CUDA, Emit.CUBIN} & set(emit):
             return Artifact(name, module.source)
         with light_frames():  # the lowering of copies and multiplies parses helpers, too
@@ -161,6 +166,14 @@ def _tile(spec: Spec) -> Tile:
     )
 
 
-def _differences(name: str, found: list[str]) -> str:
-    listed = "".join(f"\n  {text}" for text in found)
+def _differences(name: str, differences: Sequence[Difference]) -> str:
+    """Return what to say: pairs that differ in the warp or the CTA alone are told once."""
+    pairs: dict[tuple[str, str], list[Difference]] = {}
+    for d in differences:
+        key = _ONE_OF_MANY.sub(r"\1", d.where), _ONE_OF_MANY.sub(r"\1", f"{d.expected}\n{d.found}")
+        pairs.setdefault(key, []).append(d)
+    alike = list(pairs.values())
+    lines = [f"{same[0]}" + (f" (and so at {len(same) - 1} more)" if same[1:] else "") for same in alike[:_MOST_LINES]]
+    more = len(differences) - sum(len(same) for same in alike[:_MOST_LINES])
+    listed = "".join(f"\n  {text}" for text in (*lines, *([f"and {more} more"] if more else [])))
     return f"the kernel made for `{name}` is not what was proved, which is a bug in gemmspec:{listed}"
