@@ -31,8 +31,31 @@ class Call:
             yield whole
             return
         yield f"{margin}{self.head}("
-        yield from (f"{margin}{_INDENT}{arg}," for arg in self.args)
+        for arg in self.args:
+            yield from _argument_lines(arg, margin + _INDENT)
         yield f"{margin}){self.tail}"
+
+
+def _argument_lines(arg: str, margin: str) -> Iterable[str]:
+    """Yield an argument on one line where it fits, else its subscript with one index a line."""
+    name, bracket, rest = arg.partition("[")
+    if len(margin) + len(arg) + 1 <= WIDTH or not bracket or not rest.endswith("]"):
+        yield f"{margin}{arg},"
+        return
+    yield f"{margin}{name}["
+    yield from (f"{margin}{_INDENT}{index}," for index in _parts(rest[:-1]))
+    yield f"{margin}],"
+
+
+def _parts(indices: str) -> Iterable[str]:
+    """Yield what commas part, those within brackets aside."""
+    depth, start = 0, 0
+    for i, c in enumerate(indices):
+        depth += (c in "([") - (c in ")]")
+        if c == "," and not depth:
+            yield indices[start:i].strip()
+            start = i + 1
+    yield indices[start:].strip()
 
 
 @dataclass(slots=True)
