@@ -30,16 +30,18 @@ class Rates:
     stored: float
     """Elements of D that an epilogue writes."""
     kernel: float
+    cluster: float
+    """What a kernel of clusters costs more: its syncs, and what it waits for its peers."""
     tile: float
     step: float
 
 
-# sm_90a: full rate by NVIDIA's figure of 989 TFLOP/s for 132 multiprocessors at 1.83 GHz; the others fitted to 19
+# sm_90a: full rate by NVIDIA's figure of 989 TFLOP/s for 132 multiprocessors at 1.83 GHz; the others fitted to 68
 # kernels on 12 shapes, measured on an H200. sm_100a: full rate by 2.25 PFLOP/s for 148; the others scaled from that,
 # and not measured.
 RATES = {
-    "sm_90a": Rates(2048, 0.89, 54, 158, 11, kernel=7000, tile=600, step=50),
-    "sm_100a": Rates(4096, 0.89, 108, 316, 22, kernel=7000, tile=600, step=50),
+    "sm_90a": Rates(2048, 0.9, 99, 120, 11, kernel=2400, cluster=500, tile=700, step=24),
+    "sm_100a": Rates(4096, 0.9, 198, 240, 22, kernel=2400, cluster=500, tile=700, step=24),
 }
 
 
@@ -60,12 +62,11 @@ def cycles(manifest: Manifest, shape: Shape, sms: int) -> float:
     multiply = tile.m * tile.n * tile.k / ctas / (rates.multiply_adds * 2 / item)
     load = tile.k * item * (tile.a_rows / rates.a_bytes + tile.b_rows / rates.b_bytes)
     if k * item % _LINE_BYTES:
-        load *= 2  # rows begin inside of lines: each is fetched by two
+        load *= 2.5  # rows begin inside of lines: each is fetched by two, and by parts
     of_tile = steps * (max(multiply, load) + rates.step) + rates.tile + tile.m * tile.n / ctas / rates.stored
-    path = _waves(manifest, (m, n, k), tiles, ctas, sms) * of_tile + rates.kernel
+    path = _waves(manifest, (m, n, k), tiles, ctas, sms) * of_tile + rates.kernel + (rates.cluster if ctas > 1 else 0)
     power = tiles * ctas * steps * multiply / sms / rates.held
-    # Both limits are approached together, so neither is met.
-    return max(path, power) + min(path, power) / 4
+    return max(path, power)
 
 
 def _waves(manifest: Manifest, shape: Shape, tiles: int, ctas: int, sms: int) -> int:
