@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from schedules import RIGHT, Size, run, runs, shows, sizes_of
 from subjects import Subject, protocol_of, protocol_or_none, subjects
 from texts import text_mutants
 
+from gemmspec.driver import check
 from gemmspec.proof import Fault, Kind
 from gemmspec.proof.judge import Verdict, judge
 from gemmspec.proof.words import cycle
@@ -24,6 +26,7 @@ from gemmspec.protocol import Protocol
 from gemmspec.report.spec import spec_text
 from gemmspec.rules import CHECKS
 from gemmspec.simulate import Fault as Shown
+from gemmspec.source import SourceFile
 
 SUBJECTS = {s.name: s for s in subjects()}
 
@@ -153,3 +156,12 @@ def test_what_lint_rejects_fails_as_predicted(broken: Broken) -> None:
             assert outcome.wrong
             return
     pytest.fail("no schedule shows it")
+
+
+def test_a_hang_names_the_cta_that_starves() -> None:
+    """CTA 0's copy of the barrier is signalled: its producer runs ahead, and waits for CTA 1's all the same."""
+    text = (Path(__file__).parent.parent / "specs" / "v9.gemmspec").read_text(encoding="utf-8")
+    broken = re.sub(r"(barrier mma2tma .*multicast) 0b11", r"\1 0b01", text)
+    (found,) = check(SourceFile("v9", broken)).report.errors
+    assert (found.code, found.label) == ("GS114", "0b01 is not 0b11")
+    assert found.notes[-1] == "the kernel hangs: `producer` of CTA 1 waits for `mma2tma[0]`"

@@ -380,11 +380,13 @@ class Machine:
         assert isinstance(wait, Wait)
         cell = self._cell(wait.barrier, agent.cta, agent.slot(wait.slot))
         needed = agent.wraps(wait.slot) + 1 - wait.phase
-        sources = {g.value for g in self.plans[wait.barrier].barrier.sources}
+        plan = self.plans[wait.barrier]
+        sources = {g.value for g in plan.barrier.sources}
         lacking = tuple(
             at(a, a.current, a.tile)
             for a in self.agents
-            if a.program.role.name in sources and not a.finished and a is not agent
+            if a.program.role.name in sources and agent.cta in plan.targets.of(a.cta)
+            if not a.finished and a is not agent
         )
         here = at(agent, agent.current, agent.tile)
         return Blocked(here, cell.barrier, cell.slot, needed, cell.completed, cell.pending, cell.bytes, lacking)

@@ -144,7 +144,10 @@ def cycle(fault: Fault) -> tuple[Blocked, ...]:
     path: list[tuple[str, int, int]] = [next(iter(blocked))]
     while True:
         here = blocked[path[-1]]
-        ahead = [key for a in here.lacking if (key := (a.role, a.instance, a.cta)) in blocked]
+        # A phase that some have arrived for lacks the arrivals of those that are furthest behind.
+        late = [a for a in here.lacking if (a.role, a.instance, a.cta) in blocked]
+        least = min(((a.tile, a.k) for a in late), default=None)
+        ahead = [(a.role, a.instance, a.cta) for a in late if (a.tile, a.k) == least]
         if not ahead:
             return (here,)
         step = next((key for key in ahead if key in path), ahead[0])

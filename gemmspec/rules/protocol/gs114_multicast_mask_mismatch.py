@@ -30,17 +30,19 @@ def multicast_mask_mismatch(verdict: Verdict) -> Iterator[Finding]:
     A mask that reaches more CTAs than wait is not reported if it harms nothing.
     """
     spec = verdict.protocol.spec
+    size = spec.cluster.size
     for m, blame in blamed(verdict, Declared.MULTICAST):
         masks = m.plan.derived_targets.masks
         leaders = {masks[c] for c in range(0, spec.cluster.size, spec.pair)}
         same = len(leaders) == 1
-        text = f"multicast {m.derived:#b}" if same else Targets(masks).words(spec.cluster, spec.pair)
+        text = f"multicast {_mask(m.derived, size)}" if same else Targets(masks).words(spec.cluster, spec.pair)
         helps, fix = rewrite(m, text)
         derived = Targets(masks).of(next(c for c in range(len(masks)) if masks[c] == m.derived))
         yield Finding(
             m.span,
-            f"barrier `{m.plan.name}` is signalled in {_ctas(m.declared)}, but {_ctas(m.derived)} wait for it",
-            f"{bin(m.declared)} is not {bin(m.derived)}",
+            f"barrier `{m.plan.name}` is signalled in {_ctas(m.declared)}, but {_ctas(m.derived)} "
+            f"{_wait(m.derived)} for it",
+            f"{_mask(m.declared, size)} is not {_mask(m.derived, size)}",
             notes=(
                 f"the waiter runs in CTA {' and '.join(map(str, derived))}, each on its own copy of the barrier",
                 consequence(verdict, blame),
@@ -55,3 +57,12 @@ def _ctas(mask: int) -> str:
     if not ranks:
         return "no CTA"
     return f"CTA {ranks[0]}" if len(ranks) == 1 else f"CTAs {', '.join(ranks)}"
+
+
+def _wait(mask: int) -> str:
+    return "waits" if mask.bit_count() == 1 else "wait"
+
+
+def _mask(mask: int, size: int) -> str:
+    """Return a mask with a digit for each CTA of the cluster."""
+    return f"0b{mask:0{size}b}"

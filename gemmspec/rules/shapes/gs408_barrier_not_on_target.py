@@ -14,7 +14,8 @@ from gemmspec.vocabulary import RoleKind
 def barrier_not_on_target(spec: Spec) -> Iterator[Finding]:
     """
     ## What it checks
-    On a target without tensor memory no barrier stands between mma and epilogue.
+    On a target without tensor memory no barrier stands between mma and epilogue, and none from a role to itself
+    without a `split` in the schedule.
 
     ## Why it matters
     There the accumulator stays in the registers of the warpgroup that computes it, and that warpgroup stores it: there
@@ -28,11 +29,26 @@ def barrier_not_on_target(spec: Spec) -> Iterator[Finding]:
         return
     for barrier in spec.barriers:
         if _hands_over(spec, barrier) and not is_exchange(spec, barrier):
-            yield Finding(
-                barrier.name_span,
-                f"barrier `{barrier.name}` guards an accumulator in tensor memory, which {spec.target.name} has not",
-                helps=("delete the barrier",),
-            )
+            name = f"barrier `{barrier.name}`"
+            if _within_one(spec, barrier):
+                role = barrier.sources[0].value
+                yield Finding(
+                    barrier.name_span,
+                    f"{name} from `{role}` to itself serves the exchange of `split`, and the schedule has no split",
+                    helps=("add `split 2` to the schedule, or delete the barrier",),
+                )
+            else:
+                yield Finding(
+                    barrier.name_span,
+                    f"{name} guards an accumulator in tensor memory, which {spec.target.name} has not",
+                    helps=("delete the barrier",),
+                )
+
+
+def _within_one(spec: Spec, barrier: Barrier) -> bool:
+    """Say whether a role that multiplies and stores would wait for itself, as it does where tiles are split."""
+    roles = {spec.role(name.value).name for name in (*barrier.sources, *barrier.waiters)}
+    return spec.cluster.split == 1 and len(roles) == 1
 
 
 def _hands_over(spec: Spec, barrier: Barrier) -> bool:
