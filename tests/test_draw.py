@@ -226,5 +226,27 @@ def test_graph_writes_a_file_or_to_standard_output(
     spec, out = str(ROOT / "specs" / "v7.gemmspec"), tmp_path / "g.svg"
     assert run(monkeypatch, "graph", spec, "-o", str(out)) == 0
     assert run(monkeypatch, "graph", spec) == 0
-    assert capsys.readouterr().out == out.read_text(encoding="utf-8")
+    assert capsys.readouterr().out == f"wrote {out}\n" + out.read_text(encoding="utf-8")
     assert run(monkeypatch, "graph", spec, "-o", str(tmp_path / "no" / "g.svg")) == 2
+
+
+def test_graph_refuses_other_pictures_and_says_that_it_draws_a_spec_with_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = ROOT / "specs" / "v9.gemmspec"
+    png, out, broken = tmp_path / "g.png", tmp_path / "g.svg", tmp_path / "broken.gemmspec"
+    assert run(monkeypatch, "graph", str(spec), "-o", str(png)) == 2
+    assert "graph writes .svg" in capsys.readouterr().err and not png.exists()
+    broken.write_text(spec.read_text().replace("arrivals 2    phase 1", "arrivals 3    phase 1"))
+    assert run(monkeypatch, "graph", str(broken), "-o", str(out)) == 1
+    said = capsys.readouterr()
+    assert said.out == f"wrote {out}\n" and "is drawn, but has errors" in said.err
+    check_picture(out.read_text(encoding="utf-8"))
+
+
+def test_simulate_says_where_its_timeline_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.svg"
+    assert run(monkeypatch, "simulate", str(ROOT / "specs" / "v9.gemmspec"), "--timeline", str(out)) == 0
+    assert capsys.readouterr().out.endswith(f"\nwrote {out}\n")

@@ -143,7 +143,7 @@ def test_the_fastest_comes_first_and_what_does_not_fit_has_its_code(
     assert run(monkeypatch, *vary, "--top", "2") == 0
     out = capsys.readouterr().out
     assert "and 1 slower ones" in out
-    assert "1 of 4 combinations do not fit:\n  stages=4 chunk=128  GS301" in out
+    assert "1 of 4 combinations is refused:\n  stages=4 chunk=128  GS301" in out
 
 
 def test_nothing_that_fits_is_status_1_and_wrong_usage_2(
@@ -195,3 +195,8 @@ def test_a_dask_cluster_that_loses_a_worker_loses_no_job() -> None:
         assert pids[0] not in [nanny.pid for nanny in cluster.workers.values()]
     assert sorted(t.number for t in tried) == list(range(len(todo)))
     assert all(t.milliseconds or t.codes for t in tried)
+
+
+def test_a_misspelled_property_gets_the_one_that_was_meant() -> None:
+    with pytest.raises(sweep.VariationError, match=r"`stage` cannot be varied; .*; did you mean stages\?"):
+        made(TEXT, "stage=2..6")

@@ -29,6 +29,8 @@ def command(spec: str, output: str, sizes: dict[str, int], target: Target | None
     sources, complete = read_specs([spec])
     if len(sources) > 1:
         raise click.UsageError("only one spec can be drawn at a time")
+    if output != STDIN and not output.lower().endswith(".svg"):
+        raise click.UsageError(f"graph writes .svg; `{output}` does not end in it")
     if not complete:
         return 2
     checked = check(sources[0], sizes, target)
@@ -41,7 +43,8 @@ def command(spec: str, output: str, sizes: dict[str, int], target: Target | None
         say(drawn)
     else:
         atomic_write(output, drawn)
+        say(f"wrote {output}\n")
     if checked.report.errors:
-        complain(f"{spec} has errors: `gemmspec lint {spec}` says which")
+        complain(f"{spec} is drawn, but has errors: `gemmspec lint {spec}` says which")
         return 1
     return 0

@@ -103,7 +103,8 @@ def _text(fit: Sequence[Tried], rejected: Sequence[Tried], top: int | None) -> s
         if top is not None and len(fit) > top:
             lines.append(f"and {len(fit) - top} slower ones")
     if rejected:
-        lines += ["", f"{len(rejected)} of {len(fit) + len(rejected)} combinations do not fit:"]
+        verb = "is" if len(rejected) == 1 else "are"
+        lines += ["", f"{len(rejected)} of {len(fit) + len(rejected)} combinations {verb} refused:"]
         for t in rejected:
             values = " ".join(f"{key}={value}" for key, value in t.values)
             lines.append(f"  {values}  " + "; ".join(f"{code} {message}" for code, message in t.codes))

@@ -43,5 +43,5 @@ def write_timeline(protocol: Protocol, sizes: Mapping[str, int], path: str, form
         complain("the pipeline never ends: `gemmspec lint` says why")
         return False
     atomic_write(path, draws[format_of(path)](prediction))
-    say(text(prediction) if form == "text" else json.dumps(data(prediction), indent=2) + "\n")
+    say(f"{text(prediction)}wrote {path}\n" if form == "text" else json.dumps(data(prediction), indent=2) + "\n")
     return True

@@ -119,7 +119,7 @@ def run_on_dask(jobs: Sequence[Job], address: str) -> Iterator[Tried]:
 
 
 def ranked(tried: Sequence[Tried]) -> tuple[list[Tried], list[Tried]]:
-    """Return those that have a time, the fastest first, and those that do not fit, in their order."""
+    """Return those that have a time, the fastest first, and those that are refused, in their order."""
     fit = [t for t in tried if t.milliseconds is not None]
     return (
         sorted(fit, key=lambda t: (t.milliseconds or 0.0, t.number)),

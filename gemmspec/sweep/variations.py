@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gemmspec.source import SourceFile, Span
+from gemmspec.suggest import hint
 from gemmspec.syntax.nodes import (
     BlockNode,
     ClusterNode,
@@ -140,8 +141,11 @@ def _edits(items: Sequence[ItemNode], key: str, value: str) -> Iterator[_Edit]:
         for node in roles:
             yield _property(node.properties, node.span, name, value)
     else:
-        known = ", ".join([*COUNTS, *DIMENSIONS, *SCHEDULE, *ROLE])
-        raise VariationError(f"`{key}` cannot be varied; known are {known}, ROLE.{name if dot else 'chunk'}, and sizes")
+        known = [*COUNTS, *DIMENSIONS, *SCHEDULE, *ROLE]
+        raise VariationError(
+            f"`{key}` cannot be varied; known are {', '.join(known)}, ROLE.{name if dot else 'chunk'}, and sizes"
+            f"{hint(key, known)}"
+        )
 
 
 def _meant(node: RoleNode, role: str, name: str) -> bool:
