@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gemmspec.version import __version__
-
 if TYPE_CHECKING:
     from gemmspec.api import SpecError, build, check, load, lower
+    from gemmspec.version import __version__
 
 __all__ = ["SpecError", "__version__", "build", "check", "load", "lower"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the API when it is first used: the command line starts without it."""
+    """Import the API when it is first used: the command line and the runtime start without it."""
     if name not in __all__:
         raise AttributeError(f"module 'gemmspec' has no attribute {name!r}")
-    from gemmspec import api
+    from gemmspec import api, version
 
-    return getattr(api, name)
+    return getattr(version if name == "__version__" else api, name)

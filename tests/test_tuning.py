@@ -190,8 +190,11 @@ def test_ctrl_c_ends_it_with_what_there_is(tmp_path: Path) -> None:
     candidates(tmp_path / "k", "a1")
     argv, given = command(tmp_path, "k", *SHAPES, RACE_S="0.3")
     process = subprocess.Popen(
-        argv, env=given, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+        argv, env=given, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+        # Shells start what runs in the background with interrupts ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
     until = time.monotonic() + 60
     while time.monotonic() < until and len(_rows(tmp_path)) < 2:
         time.sleep(0.02)

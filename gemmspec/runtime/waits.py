@@ -279,24 +279,45 @@ def _waiting(
     # A wait for a parity fails as long as the phase of that parity is the current one.
     agrees = counted is not None and counted[1] == slot and counted[3] == number and (completed - parity) % 2 == 0
     sources = waits.sources[site.barrier]
-    lacking = tuple(a for a, _, _ in stuck if a.role in sources and a != at)
+    lacking = tuple(
+        a
+        for a, source, _ in stuck
+        if a.role in sources and a != at and at.cta in (_reach(source.role.body, site.barrier, a.cta) or (at.cta,))
+    )
     return Waiting(
         at, site, site.barrier, slot, parity, tile, k, phase, completed, pending, needed, lack, micros / 1e6,
         state == 1, agrees, lacking,
     )  # fmt: skip
 
 
+def _reach(body: Sequence[Any], barrier: str, cta: int) -> set[int]:
+    """Return the CTAs whose barrier a program signals from that CTA; none where it never does."""
+    found: set[int] = set()
+    for statement in body:
+        match statement:
+            case ["for", _, _, _, _, inner] | ["if", _, _, _, inner]:
+                found |= _reach(inner, barrier, cta)
+            case ["arrive" | "land", name, *_, targets] if name == barrier:
+                found.update(targets[cta])
+            case _:
+                pass
+    return found
+
+
 def _cycle(found: Sequence[Waiting]) -> tuple[Waiting, ...]:
     """Return those that wait for each other in a ring, or the one that nobody will wake.
 
-    Followed from the first; each waits for those of the barrier's sources that have not ended.
+    Followed from the first; each waits for those of the barrier's sources that have not ended, and are furthest behind:
+    a phase that some have arrived for lacks the arrivals of those.
     """
     blocked = {w.at: w for w in found}
     if not blocked:
         return ()
     path = [next(iter(blocked))]
     while True:
-        ahead = [a for a in blocked[path[-1]].lacking if a in blocked]
+        late = [a for a in blocked[path[-1]].lacking if a in blocked]
+        least = min(((blocked[a].tile, blocked[a].k) for a in late), default=None)
+        ahead = [a for a in late if (blocked[a].tile, blocked[a].k) == least]
         if not ahead:
             return (blocked[path[-1]],)
         step = next((a for a in ahead if a in path), ahead[0])
