@@ -19,10 +19,10 @@ from gemmspec.codegen import lower
 from gemmspec.driver import check
 from gemmspec.files import FileProblem
 from gemmspec.protocol.program import Protocol
-from gemmspec.runtime.manifest import manifest_of
+from gemmspec.runtime.manifest import Tile, manifest_of
 from gemmspec.source import SourceFile
 from gemmspec.toolchain import Artifact, BuildProblem, Emit, NotAsProved, artifact, assemble, build
-from gemmspec.toolchain.manifest import Scalar, TensorMap, Tile
+from gemmspec.toolchain.manifest import Scalar, TensorMap
 from gemmspec.toolchain.output import write_together
 from gemmspec.toolchain.start import light_frames
 from gemmspec.toolchain.tvm_kernel import prim_func

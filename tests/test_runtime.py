@@ -33,18 +33,7 @@ needs_cc = pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler
 def stub(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of a process whose libcuda.so.1 is the stub."""
     folder = tmp_path_factory.mktemp("stub")
-    flags = [
-        "-O1",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-shared",
-        "-fPIC",
-        "-fvisibility=hidden",
-        "-Wl,-soname,libcuda.so.1",
-    ]
-    source, out = str(GPU / "libcuda_stub.c"), str(folder / "libcuda.so.1")
-    subprocess.run(["gcc", *flags, "-o", out, source, "-ldl"], check=True)
+    kernels.build_stub(folder)
     return {**os.environ, "LD_LIBRARY_PATH": str(folder), "PYTHONPATH": str(GPU)}
 
 
@@ -185,7 +174,8 @@ def test_a_manifest_is_read_or_refused(tmp_path: Path) -> None:
 
 def test_the_manifest_is_the_one_that_the_toolchain_writes() -> None:
     """The two sides of the format name the same fields."""
-    from gemmspec.toolchain.manifest import Launch, Scalar, Tensor, TensorMap, Tile
+    from gemmspec.runtime.manifest import Tile
+    from gemmspec.toolchain.manifest import Launch, Scalar, Tensor, TensorMap
     from gemmspec.toolchain.manifest import Manifest as Made
 
     def part(data: dict[str, Any]) -> dict[str, Any]:

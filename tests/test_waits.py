@@ -35,6 +35,10 @@ from gemmspec.waits import Waits
 
 ROOT = Path(__file__).parent.parent
 STAND = Path(__file__).parent / "gpu"
+sys.path.insert(0, str(STAND))
+
+import stub_kernels  # noqa: E402
+
 V9 = ROOT / "specs" / "v9.gemmspec"
 SPECS = ("v7", "v8", "v9", "hopper_n256_dynamic", "hopper_n128_cluster_dynamic")
 HANGS = sorted(
@@ -299,18 +303,7 @@ def test_nothing_is_said_where_no_wait_gave_up() -> None:
 @needs_cc
 def test_launches_on_the_stub(tmp_path: Path) -> None:
     pytest.importorskip("cuda.bindings.driver", exc_type=ImportError)
-    flags = [
-        "-O1",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-shared",
-        "-fPIC",
-        "-fvisibility=hidden",
-        "-Wl,-soname,libcuda.so.1",
-    ]
-    source = str(STAND / "libcuda_stub.c")
-    subprocess.run(["gcc", *flags, "-o", str(tmp_path / "libcuda.so.1"), source, "-ldl"], check=True)
+    stub_kernels.build_stub(tmp_path)
     environment = {**os.environ, "LD_LIBRARY_PATH": str(tmp_path), "PYTHONPATH": f"{ROOT}:{STAND}"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(STAND / "on_stub_waits.py")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

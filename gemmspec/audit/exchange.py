@@ -124,23 +124,13 @@ class Exchange:
 
     def _in_a_row(self, registers: list[Expr]) -> str:
         """Return what the first of four registers in a row is."""
-        held = [(r.tensor, self._element(r.indices[0])) for r in registers if isinstance(r, Read)]
+        held = [(r.tensor, self.terms.offset(r.indices[0])) for r in registers if isinstance(r, Read)]
         if len(held) != 4 or len(registers) != 4:
             raise Unfollowed("other than four registers")
         tensor, (base, first) = held[0]
         if [(t.key, at) for t, at in held] != [(tensor.key, (base, first + i)) for i in range(4)]:
             raise Unfollowed("registers out of order")
         return plus(f"v[{self.register(tensor)}]", plus(base, str(first)))
-
-    def _element(self, index: Expr) -> tuple[str, int]:
-        """Return an index as a text and a constant to add to it."""
-        match index:
-            case Const(value):
-                return "0", value
-            case Call("+", (base, Const(value))):
-                return self.terms.text(base), value
-            case _:
-                return self.terms.text(index), 0
 
 
 def _own_thread(text: str) -> None:

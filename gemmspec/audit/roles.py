@@ -127,10 +127,7 @@ class Roles:
 
     def _registers(self) -> dict[int, tuple[Event, Program]]:
         """Return what each warpgroup asks for."""
-        target = self.spec.target
-        threads = self.image.warpgroups * WARPGROUP_THREADS
-        # At launch each thread has an equal share, in units of 8 (PTX ISA, setmaxnreg).
-        share = min(target.registers // threads // 8 * 8, target.max_registers)
+        share = self.spec.target.launch_registers(self.image.warpgroups * WARPGROUP_THREADS)
         out: dict[int, tuple[Event, Program]] = {}
         for program in self.protocol.programs:
             if program.role.registers is not None:

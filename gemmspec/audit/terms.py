@@ -109,6 +109,16 @@ class Terms:
             case _:
                 raise Unfollowed(f"{op} of {len(args)} operands")
 
+    def offset(self, index: Expr) -> tuple[str, int]:
+        """Return an index as a text and a constant to add to it."""
+        match index:
+            case Const(value):
+                return "0", value
+            case Call("+", (base, Const(value))):
+                return self.text(base), value
+            case _:
+                return self.text(index), 0
+
 
 def is_scalar(tensor: Tensor) -> bool:
     """Say whether a tensor is a local variable of one element."""

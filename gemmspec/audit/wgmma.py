@@ -77,7 +77,7 @@ class Wgmma:
         # Behind the predicate: neither operand negated, neither transposed.
         if do.mods != wanted or len(rest) != 7 or tuple(map(number, rest[3:])) != (1, 1, 0, 0):
             raise Unfollowed(f"{do.op.removeprefix('ptx.')} {' '.join(do.mods)}")
-        held = [(r.tensor, *self._element(r.indices[0])) for r in registers if isinstance(r, Read)]
+        held = [(r.tensor, *self.terms.offset(r.indices[0])) for r in registers if isinstance(r, Read)]
         tensor, base, first = held[0]
         in_order = [(tensor.key, base, first + i) for i in range(count)]
         if [(t.key, at, i) for t, at, i in held] != in_order:
@@ -86,16 +86,6 @@ class Wgmma:
         adds = f"int(bool({self.terms.text(rest[2])}))"
         filled = self.accumulators.fill(self.terms.place(tensor.key), "0")
         return [Emit("wgmma", (f"{shape}.{kind}",), (*a, *b, adds, plus(base, str(first)))), *filled]
-
-    def _element(self, index: Expr) -> tuple[str, int]:
-        """Return an index as a text and a constant to add to it."""
-        match index:
-            case Const(value):
-                return "0", value
-            case Call("+", (base, Const(value))):
-                return self.terms.text(base), value
-            case _:
-                return self.terms.text(index), 0
 
     def _operand(self, e: Expr, name: str) -> tuple[str, str]:
         """Return row and column of an operand's whole buffer where a descriptor with an offset starts."""

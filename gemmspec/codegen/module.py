@@ -221,9 +221,7 @@ def _by_warpgroup(kernel: Kernel, roles: list[RoleText], warpgroups: int) -> Blo
 
 def _request(kernel: Kernel, registers: int, warpgroups: int) -> str:
     """Return the request for so many registers a thread."""
-    target = kernel.spec.target
-    # What a thread has at launch under the launch bound: an equal share, in units of 8.
-    share = min(target.registers // (warpgroups * WARPGROUP_THREADS) // 8 * 8, target.max_registers)
+    share = kernel.spec.target.launch_registers(warpgroups * WARPGROUP_THREADS)
     return f"T.ptx.setmaxnreg.{'inc' if registers > share else 'dec'}.sync.aligned.u32({registers})"
 
 

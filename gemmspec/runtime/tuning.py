@@ -7,7 +7,6 @@ the same setting, kernel, shape and as many rounds is not measured again.
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from typing import Any
 
 from gemmspec.runtime.card import NoGpu
 from gemmspec.runtime.check import misfit
+from gemmspec.runtime.interrupts import uninterrupted
 from gemmspec.runtime.kernel import Kernel
 from gemmspec.runtime.measure import Shape
 from gemmspec.runtime.table import Result, Setting, Table
@@ -141,7 +141,7 @@ class _Crew:
         ours, theirs = context.Pipe()
         arguments = (theirs, self._make, gpu, self._rounds, self._patience)
         process = context.Process(target=work, args=arguments, name=f"gemmspec on GPU {gpu}", daemon=True)
-        with _uninterrupted():
+        with uninterrupted():
             process.start()
         theirs.close()
         self._workers.append(_Worker(gpu, ours, process))
@@ -268,19 +268,6 @@ def _heats(
             groups.setdefault(candidate.kernel.manifest.types, []).append(candidate.entry)
         heats += [Heat(shape, types, tuple(entries)) for types, entries in groups.items()]
     return heats, known
-
-
-@contextmanager
-def _uninterrupted() -> Generator[None]:
-    """Put Ctrl-C off, for the process that is started here too: in the midst of imports it would be traced back."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -9,14 +9,14 @@ import importlib
 import multiprocessing
 import os
 import signal
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from gemmspec.driver import check
+from gemmspec.runtime.interrupts import uninterrupted
 from gemmspec.source import SourceFile
 from gemmspec.targets import TARGETS
 from gemmspec.timing import predict
@@ -81,7 +81,7 @@ def run_here(jobs: Sequence[Job], processes: int | None = None) -> Iterator[Trie
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_interruptible)
     try:
-        with _uninterrupted():
+        with uninterrupted():
             # The first ones start the workers.
             pending: set[Future[Tried]] = {pool.submit(run_job, job) for job in jobs}
         while pending:
@@ -129,19 +129,6 @@ def ranked(tried: Sequence[Tried]) -> tuple[list[Tried], list[Tried]]:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-@contextmanager
-def _uninterrupted() -> Generator[None]:
-    """Put Ctrl-C off, for the processes that are started here too: in the midst of imports it would be traced back."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _interruptible() -> None:

@@ -17,6 +17,8 @@ SM_100A = Target(
     max_threads=1024,
     registers=64 * 1024,
     max_registers=255,
+    # PTX ISA, setmaxnreg: a multiple of 8 in 24..256.
+    settable_registers=range(24, 257, 8),
     named_barriers=16,
     max_cluster=8,
     has_tmem=True,

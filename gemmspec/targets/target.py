@@ -28,6 +28,8 @@ class Target:
     """32-bit registers of an SM."""
     max_registers: int
     """Most registers of a thread."""
+    settable_registers: range
+    """What a warpgroup can ask for (setmaxnreg), for each thread."""
     named_barriers: int
     """Named barriers of a CTA (`bar.sync` ids)."""
     max_cluster: int
@@ -54,3 +56,11 @@ class Target:
     """Global strides and addresses are multiples of this many bytes."""
     operand_types: tuple[DType, ...]
     output_types: tuple[DType, ...]
+
+    def launch_registers(self, threads: int) -> int:
+        """Return the registers that each of so many threads of a CTA has at launch where `setmaxnreg` is used.
+
+        The compiler, told of one CTA an SM, gives every thread an equal share of the register file, in steps.
+        """
+        step = self.settable_registers.step
+        return min(self.registers // threads // step * step, self.settable_registers[-1])

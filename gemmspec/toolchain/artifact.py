@@ -15,10 +15,11 @@ from gemmspec.codegen import TirxModule, lower
 from gemmspec.model.spec import Spec
 from gemmspec.protocol.program import Protocol
 from gemmspec.protocol.tile import Tiling
+from gemmspec.runtime.manifest import Tile
 from gemmspec.source import SourceFile
 from gemmspec.toolchain.assemble import NO_ASSEMBLER, Cubin, assemble
 from gemmspec.toolchain.host import launch_of
-from gemmspec.toolchain.manifest import Manifest, Tensor, Tile
+from gemmspec.toolchain.manifest import Manifest, Tensor
 from gemmspec.toolchain.output import write_together
 from gemmspec.toolchain.problem import BuildProblem
 from gemmspec.toolchain.start import light_frames

@@ -6,6 +6,9 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from gemmspec.runtime.manifest import Tile
+from gemmspec.runtime.waits import Site
+
 Number = int | str
 """A number, or an expression over the names of the sizes that are known at run time only: `K * 2`."""
 
@@ -68,20 +71,6 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Tile:
-    """What a cluster computes at a time: `m` x `n` elements of D, `k` of the depth a stage.
-
-    `a_rows`, `b_rows`: rows of A and of B, `k` elements each, that every CTA of it loads for a stage.
-    """
-
-    m: int
-    n: int
-    k: int
-    a_rows: int
-    b_rows: int
-
-
-@dataclass(frozen=True, slots=True)
 class Assembled:
     """What the assembler said. Bytes of a thread."""
 
@@ -90,18 +79,6 @@ class Assembled:
     stack_bytes: int
     spill_store_bytes: int
     spill_load_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """A wait: in the program of `role`, at `line` and `column` (from 1) of the spec, whose line is `text`."""
-
-    role: str
-    barrier: str
-    line: int
-    column: int
-    length: int
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,9 @@ from gemmspec.protocol.program import (
     Wait,
 )
 from gemmspec.protocol.tile import Tiling
+from gemmspec.runtime.waits import Site
 from gemmspec.source import SourceFile
-from gemmspec.toolchain.manifest import BoundedWaits, Site, WaitedBarrier, WaitingRole
+from gemmspec.toolchain.manifest import BoundedWaits, WaitedBarrier, WaitingRole
 from gemmspec.toolchain.problem import BuildProblem
 from gemmspec.waits import SYMBOL, Waits
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,13 @@ def manifest(name: str = "gemm", sizes: dict[str, int | None] | None = None, **c
         "assembled": None,
         **changes,
     }  # fmt: skip
+
+
+def build_stub(folder: Path) -> None:
+    """Compile the stub of libcuda.so.1 into a folder."""
+    flags = ("-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden")
+    source, out = str(Path(__file__).with_name("libcuda_stub.c")), str(folder / "libcuda.so.1")
+    subprocess.run(["gcc", *flags, "-Wl,-soname,libcuda.so.1", "-o", out, source, "-ldl"], check=True)
 
 
 def write(folder: Path, data: dict[str, Any], cubin: bytes = CUBIN) -> Path:

@@ -59,6 +59,21 @@ def assert_right(torch: Any, given: measure.Operands, got: Any) -> None:
     assert error < measure.MOST_ERROR["f16"]
 
 
+def assert_captured(torch: Any, call: Kernel | Selection, given: measure.Operands) -> None:
+    """Check a call that is captured into a graph, on new values at each replay."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call(given.A, given.B, given.D)
+        torch.relu_(given.D)
+    for _ in range(3):
+        given.A.normal_()
+        given.poison()
+        graph.replay()
+        torch.cuda.synchronize()
+        expected = (given.A.float() @ given.B.float().t()).relu()
+        assert ((given.D.float() - expected).norm() / expected.norm()) < measure.MOST_ERROR["f16"]
+
+
 def test_a_call_bound_and_unbound(kernel: Kernel, torch: Any) -> None:
     given = measure.operands_for(kernel, SHAPE)
     assert_right(torch, given, kernel(given.A, given.B))
@@ -71,18 +86,7 @@ def test_a_call_bound_and_unbound(kernel: Kernel, torch: Any) -> None:
 
 
 def test_the_first_call_may_be_inside_a_graph(kernel: Kernel, torch: Any) -> None:
-    given = measure.operands_for(kernel, SHAPE)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        kernel(given.A, given.B, given.D)
-        torch.relu_(given.D)
-    for _ in range(3):
-        given.A.normal_()
-        given.poison()
-        graph.replay()
-        torch.cuda.synchronize()
-        expected = (given.A.float() @ given.B.float().t()).relu()
-        assert ((given.D.float() - expected).norm() / expected.norm()) < measure.MOST_ERROR["f16"]
+    assert_captured(torch, kernel, measure.operands_for(kernel, SHAPE))
 
 
 def test_work_is_in_order_on_the_current_stream(kernel: Kernel, torch: Any) -> None:
@@ -218,18 +222,7 @@ def test_a_selection_is_called_as_its_kernel_is(selection: Selection, torch: Any
 
 
 def test_the_first_call_of_a_selection_may_be_inside_a_graph(selection: Selection, torch: Any) -> None:
-    given = operands()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        selection(given.A, given.B, given.D)
-        torch.relu_(given.D)
-    for _ in range(3):
-        given.A.normal_()
-        given.poison()
-        graph.replay()
-        torch.cuda.synchronize()
-        expected = (given.A.float() @ given.B.float().t()).relu()
-        assert ((given.D.float() - expected).norm() / expected.norm()) < measure.MOST_ERROR["f16"]
+    assert_captured(torch, selection, operands())
 
 
 def test_torch_compile_of_a_selection(selection: Selection, torch: Any) -> None:

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from gemmspec.diagnostics import Label
 from gemmspec.model.spec import WARPGROUP_THREADS, Spec
 from gemmspec.rules.resources.warps import (
-    LEAST_REGISTERS,
-    REGISTER_STEP,
     by_warpgroup,
     launch_registers,
     registers_of,
@@ -32,6 +30,7 @@ def register_budget(spec: Spec) -> Iterator[Finding]:
     The pool is what the launch gave: an equal share of the register file for each thread, in steps of 8. That is less
     than the whole file where the division leaves a rest (3 warpgroups: 3 x 168 = 504 of 512).
     """
+    settable = spec.target.settable_registers
     stated = [role for role in spec.roles if role.registers is not None]
     if not stated:
         return
@@ -50,7 +49,7 @@ def register_budget(spec: Spec) -> Iterator[Finding]:
     ]
     first, last = largest.placement.warpgroups
     rest = asked - largest.registers.value * (last - first + 1)
-    fit = (have - rest) // (last - first + 1) // REGISTER_STEP * REGISTER_STEP
+    fit = (have - rest) // (last - first + 1) // settable.step * settable.step
     notes = [f"warpgroups 0..{len(each) - 1}: {' + '.join(str(n) for n in each.values())} = {asked}"]
     threads = len(each) * WARPGROUP_THREADS
     notes.append(f"at launch each of {threads} threads gets {share}: {len(each)} x {share} = {have}")
@@ -60,7 +59,7 @@ def register_budget(spec: Spec) -> Iterator[Finding]:
         f"{largest.registers.value} in warpgroup{'s' if last > first else ''} {_warpgroups((first, last))}",
         labels=tuple(labels),
         notes=tuple(notes),
-        helps=(f"write `registers {fit}`",) if fit >= LEAST_REGISTERS else (),
+        helps=(f"write `registers {fit}`",) if fit >= settable[0] else (),
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from gemmspec.diagnostics import Edit, Fix
 from gemmspec.model.spec import Spec
-from gemmspec.rules.resources.warps import LEAST_REGISTERS, MOST_REGISTERS, REGISTER_STEP
 from gemmspec.rules.rule import Finding, spec_rule
 
 
@@ -22,18 +21,18 @@ def register_count_not_settable(spec: Spec) -> Iterator[Finding]:
     ## Limits
     None.
     """
+    settable = spec.target.settable_registers
     for role in spec.roles:
         given = role.registers
         if given is None:
             continue
         n = given.value
-        if n % REGISTER_STEP == 0 and LEAST_REGISTERS <= n <= MOST_REGISTERS:
+        if n in settable:
             continue
-        near = min(max(n // REGISTER_STEP * REGISTER_STEP, LEAST_REGISTERS), MOST_REGISTERS)
+        near = min(max(n // settable.step * settable.step, settable[0]), settable[-1])
         yield Finding(
             given.span,
-            f"{n} registers cannot be set, only multiples of {REGISTER_STEP} from {LEAST_REGISTERS} to "
-            f"{MOST_REGISTERS}",
+            f"{n} registers cannot be set, only multiples of {settable.step} from {settable[0]} to {settable[-1]}",
             helps=(f"write `registers {near}`",),
             fix=Fix(f"write `registers {near}`", (Edit(given.span, f"registers {near}"),), safe=False),
         )

@@ -6,9 +6,6 @@ from collections import defaultdict
 
 from gemmspec.model.spec import WARPGROUP_THREADS, Role, Spec
 
-# PTX ISA, setmaxnreg: the count is a multiple of 8 in 24..256.
-REGISTER_STEP, LEAST_REGISTERS, MOST_REGISTERS = 8, 24, 256
-
 
 def warpgroups(spec: Spec) -> int:
     """Return how many warpgroups are launched: up to the last one that a role stands on."""
@@ -26,12 +23,8 @@ def by_warpgroup(spec: Spec) -> dict[int, list[Role]]:
 
 
 def launch_registers(spec: Spec) -> int:
-    """Return the registers that each thread starts with where `setmaxnreg` is used.
-
-    The compiler, told of one CTA an SM, gives every thread an equal share of the register file, in steps of 8.
-    """
-    share = spec.target.registers // (warpgroups(spec) * WARPGROUP_THREADS)
-    return min(share // REGISTER_STEP * REGISTER_STEP, MOST_REGISTERS)
+    """Return the registers that each thread starts with where `setmaxnreg` is used."""
+    return spec.target.launch_registers(warpgroups(spec) * WARPGROUP_THREADS)
 
 
 def registers_of(spec: Spec, role: Role) -> int:
