@@ -170,8 +170,9 @@ class Depths:
     tile: int
     chunk: int
     tmem: bool
-    offset: int
-    """The most trips by which a k loop differs from K."""
+    k_ends: int
+    """How many iterations at the two ends of a k loop can differ from those between."""
+    chunk_ends: int
     fixed: bool
     """Whether a loop of fixed length could be meant to match one over chunks: then chunks are run in full."""
 
@@ -179,20 +180,19 @@ class Depths:
     def of(protocol: Protocol) -> Depths:
         """Return the depths of a protocol."""
         k, tile, chunk = (_depth(protocol, kind) for kind in (LoopKind.K, LoopKind.TILE, LoopKind.CHUNK))
-        loops = [s for p in protocol.programs for s in p.walk() if isinstance(s, Loop)]
-        offset = max((abs(s.offset) for s in loops), default=0)
-        fixed = any(s.kind is LoopKind.FIXED for s in loops)
-        return Depths(k, tile, chunk, protocol.spec.target.has_tmem, offset, fixed)
+        ends = (_ends(protocol, kind) for kind in (LoopKind.K, LoopKind.CHUNK))
+        fixed = any(isinstance(s, Loop) and s.kind is LoopKind.FIXED for p in protocol.programs for s in p.walk())
+        return Depths(k, tile, chunk, protocol.spec.target.has_tmem, *ends, fixed)
 
     @property
     def k_counts(self) -> range:
-        """The k trip counts that stand for all: up to the deepest ring of the k loops, offsets, and 2 more."""
-        return range(1, self.k + self.offset + 3)
+        """The k trip counts that stand for all: until iterations like any other are as far apart as a ring is deep."""
+        return range(1, self.k + self.k_ends + 2)
 
     def trips(self, k_tiles: int, stores: bool = True) -> Trips:
         """Return counts that take every ring past two wraps, for a k loop of `k_tiles`."""
         tiles = max(2 * self.tile + 2, -(-(2 * self.k + 2) // k_tiles) + 1)
-        chunks = ALL_CHUNKS if self.fixed else self.chunk + 2
+        chunks = ALL_CHUNKS if self.fixed else self.chunk + self.chunk_ends + 1
         return Trips(k_tiles, tiles, chunks, stores or not self.tmem)
 
 
@@ -254,6 +254,16 @@ def _depth(protocol: Protocol, kind: LoopKind) -> int:
             if isinstance(loop, Loop) and loop.kind in (kind, LoopKind.FIXED):
                 depth = max(depth, *(program.cursors[cursor].depth for cursor in loop.advances), 1)
     return depth + (lags if kind is LoopKind.K else 0)
+
+
+def _ends(protocol: Protocol, kind: LoopKind) -> int:
+    """Return how many iterations at the two ends of loops of a kind can differ from those between.
+
+    Those that a branch singles out, and, where a program has a trip more or less, as many at either end.
+    """
+    branches = {s.which for p in protocol.programs for s in p.walk() if isinstance(s, Branch) and s.kind is kind}
+    offsets = (sum(abs(s.offset) for s in p.walk() if isinstance(s, Loop) and s.kind is kind) for p in protocol.programs)
+    return len(branches) + 2 * max(offsets, default=0)
 
 
 def slots_of(statement: Statement) -> tuple[Slot, ...]:
