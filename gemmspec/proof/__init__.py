@@ -23,6 +23,11 @@ def prove(protocol: Protocol) -> tuple[Fault, ...]:
         for key, fault in Machine(protocol, trips).run().items():
             found.setdefault(key, (fault, []))[1].append(k_tiles)
     return tuple(
-        replace(f, k_tiles=tuple(ks), every=len(ks) == len(counts) or f.place.split("[")[0] in ("D", "registers"))
-        for f, ks in found.values()
+        replace(
+            fault,
+            k_tiles=tuple(seen),
+            every=len(seen) == len(counts) or fault.place.split("[")[0] in ("D", "registers"),
+            onward=seen[-1] == counts[-1],
+        )
+        for fault, seen in found.values()
     )

@@ -122,10 +122,14 @@ class Agent:
             return fixed
         return fixed + slot.cursor_stride * ((self.counts[cursor] - slot.lag) % self.depths[cursor])
 
-    def wraps(self, slot: Slot) -> int:
-        """Return how many times the slot's cursor has gone round."""
+    def turn(self, slot: Slot) -> tuple[int, int]:
+        """Return how many times the slot's cursor has gone round, and the number of the slot that is meant now."""
+        fixed = slot.const + slot.self_stride * self.instance
         cursor = slot.cursor
-        return 0 if cursor is None else (self.counts[cursor] - slot.lag) // self.depths[cursor]
+        if cursor is None:
+            return 0, fixed
+        wraps, position = divmod(self.counts[cursor] - slot.lag, self.depths[cursor])
+        return wraps, fixed + slot.cursor_stride * position
 
     def with_moves(self, clock: Clock) -> Clock:
         """Return a clock that knows of all its sends and additions so far."""
@@ -180,9 +184,9 @@ class Depths:
     def of(protocol: Protocol) -> Depths:
         """Return the depths of a protocol."""
         k, tile, chunk = (_depth(protocol, kind) for kind in (LoopKind.K, LoopKind.TILE, LoopKind.CHUNK))
-        ends = (_ends(protocol, kind) for kind in (LoopKind.K, LoopKind.CHUNK))
+        k_ends, chunk_ends = (_ends(protocol, kind) for kind in (LoopKind.K, LoopKind.CHUNK))
         fixed = any(isinstance(s, Loop) and s.kind is LoopKind.FIXED for p in protocol.programs for s in p.walk())
-        return Depths(k, tile, chunk, protocol.spec.target.has_tmem, *ends, fixed)
+        return Depths(k, tile, chunk, protocol.spec.target.has_tmem, k_ends, chunk_ends, fixed)
 
     @property
     def k_counts(self) -> range:
@@ -261,9 +265,9 @@ def _ends(protocol: Protocol, kind: LoopKind) -> int:
 
     Those that a branch singles out, and, where a program has a trip more or less, as many at either end.
     """
+    loops = [[s for s in p.walk() if isinstance(s, Loop) and s.kind is kind] for p in protocol.programs]
     branches = {s.which for p in protocol.programs for s in p.walk() if isinstance(s, Branch) and s.kind is kind}
-    offsets = (sum(abs(s.offset) for s in p.walk() if isinstance(s, Loop) and s.kind is kind) for p in protocol.programs)
-    return len(branches) + 2 * max(offsets, default=0)
+    return len(branches) + 2 * max((sum(abs(loop.offset) for loop in own) for own in loops), default=0)
 
 
 def slots_of(statement: Statement) -> tuple[Slot, ...]:

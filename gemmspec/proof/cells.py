@@ -59,15 +59,13 @@ class Cell:
         """Its name for messages."""
         return f"{self.barrier}[{self.slot}]"
 
-    def settle(self) -> list[Entry] | None:
-        """Complete the phase if nothing is pending: return the waits that should be over by now, else None."""
-        if self.pending or self.bytes:
-            return None
+    def complete(self) -> list[Entry]:
+        """Complete the phase, in which nothing is pending any more: return the waits that should be over by now."""
         phase = self.completed
         self.completed = phase + 1
         self.clock = raised(self.clock, self.stream, phase + 1)
         self.done.append(self.clock)
-        self.last_tile.append(max([e.tile for e in self.entries], default=0))
+        self.last_tile.append(max([e.tile for e in self.entries]) if self.entries else 0)
         self.before, self.entries = self.entries, []
         self.pending = self.count
         self.joined = (-1, -1)
@@ -95,3 +93,11 @@ class Place:
     """(tile, k) of a stage; (tile, k tiles summed) of an accumulator or a part; (tile, chunk) of a store buffer."""
     written_order: int = -1
     """The writing agent's action count, for orders within one agent."""
+
+
+class Places(dict[tuple[str | int, ...], Place]):
+    """Places by buffer, CTA, slot and, where loads are multicast, slice."""
+
+    def __missing__(self, key: tuple[str | int, ...]) -> Place:
+        place = self[key] = Place(f"{key[0]}[{key[2]}]")
+        return place

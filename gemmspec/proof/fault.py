@@ -71,7 +71,8 @@ class Fault:
     """One thing that goes wrong, in the run where it was first seen.
 
     `at` acts wrongly; `other` is what it conflicts with. `place`: the buffer slot or barrier. `k_tiles`: the trip
-    counts of the k loop for which it was seen; `every`: it was seen for every count that was tried.
+    counts of the k loop for which it was seen; `every`: it was seen for every count that was tried; `onward`: for the
+    last of them, too, which stands for all longer loops.
     """
 
     kind: Kind
@@ -82,3 +83,4 @@ class Fault:
     cycle: tuple[Blocked, ...] = ()
     k_tiles: tuple[int, ...] = ()
     every: bool = False
+    onward: bool = False

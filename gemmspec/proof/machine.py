@@ -15,30 +15,22 @@ from gemmspec.proof.clocks import Clock, joiner, raised, seen
 from gemmspec.proof.fault import Blocked, Fault, Kind
 from gemmspec.proof.faults import Faults, Key, at
 from gemmspec.proof.memory import Memory
+from gemmspec.proof.order import ORDERS
 from gemmspec.protocol.derive import expects_in
 from gemmspec.protocol.program import (
     AccRead,
-    AccReadWait,
     Action,
     Add,
     Arrive,
-    BlockSync,
     Commit,
     Expect,
-    FenceSide,
     Load,
     Mma,
     Protocol,
-    ProxyFence,
-    Retire,
     Send,
-    StoreCommit,
     StoreIssue,
-    StoreWait,
     StoreWrite,
-    TcgenFence,
     Wait,
-    WarpgroupSync,
 )
 from gemmspec.protocol.targets import Targets
 
@@ -122,82 +114,25 @@ class Machine:
             agent.tile += 1
 
     def _bind(self) -> None:
-        """Give each step its method; the agents of a role share their steps."""
-        lists = {id(steps): steps for agent in self.agents for steps in (agent.first, agent.steps, agent.tail)}
-        methods: dict[type[Action], Run] = {}
-        for steps in lists.values():
+        """Give each step what it does; the agents of a role share their steps."""
+        runs: dict[type[Action], Run] = {
+            **ORDERS,
+            Wait: self._wait,
+            Load: self._load,
+            Expect: self._expect,
+            Arrive: self._arrive,
+            Commit: self._commit,
+            Mma: self.memory.mma,
+            AccRead: self.memory.acc_read,
+            Send: self._send,
+            Add: self.memory.add,
+            StoreWrite: self.memory.store_write,
+            StoreIssue: self.memory.store_issue,
+        }
+        for steps in {id(s): s for agent in self.agents for s in (agent.first, agent.steps, agent.tail)}.values():
             for step in steps:
-                action = step.action
-                if action is not None:
-                    run = methods.get(type(action))
-                    if run is None:
-                        run = methods[type(action)] = self._method(action)
-                    step.run = run
-
-    def _method(self, action: Action) -> Run:
-        match action:
-            case Wait():
-                return self._wait
-            case Load():
-                return self._load
-            case Expect():
-                return self._expect
-            case Arrive():
-                return self._arrive
-            case Commit():
-                return self._commit
-            case Mma():
-                return self.memory.mma
-            case AccRead():
-                return self.memory.acc_read
-            case Send():
-                return self._send
-            case Add():
-                return self.memory.add
-            case StoreWrite():
-                return self.memory.store_write
-            case StoreIssue():
-                return self.memory.store_issue
-            case Retire() | AccReadWait() | StoreCommit() | StoreWait() | ProxyFence() | TcgenFence():
-                return self._order
-            case WarpgroupSync() | BlockSync():
-                return self._order
-
-    def _order(self, agent: Agent, step: Step, action: Action) -> None:
-        """Actions that only change what the agent itself knows."""
-        agent.order += 1
-        match action:
-            case Retire(pending):
-                over = agent.mmas - pending
-                if over > 0:
-                    # A multiply of the warpgroup is over: all its warps have issued it, and so are past earlier waits.
-                    agent.clock = raised(agent.clock, agent.mma_stream, over)
-                    agent.clock = raised(agent.clock, agent.wait_stream, agent.mma_waits[over - 1])
-                    agent.version += 1
-            case AccReadWait():
-                agent.reads_done = agent.reads
-            case StoreCommit():
-                agent.groups += agent.open_group
-                agent.open_group = False
-            case StoreWait(pending):
-                agent.groups_done = max(agent.groups_done, agent.groups - pending)
-                agent.last_store_wait = agent.order
-            case ProxyFence():
-                agent.last_fence = agent.order
-            case WarpgroupSync():
-                agent.last_sync = agent.order
-                if agent.wait_stream != agent.index:
-                    agent.clock = raised(agent.clock, agent.wait_stream, agent.waits)
-                    agent.clock = agent.with_moves(agent.clock)
-                    agent.version += 1
-            case TcgenFence(side):
-                if side is FenceSide.AFTER:
-                    agent.tmem_clock = agent.clock
-                elif agent.read_stream >= 0:
-                    agent.clock = raised(agent.clock, agent.read_stream, agent.reads_done)
-                    agent.version += 1
-            case _:
-                pass  # a sync of the whole CTA in a role is rule GS121's business
+                if step.action is not None:
+                    step.run = runs[type(step.action)]
 
     # -- barriers ----------------------------------------------------------------------------------------------
 
@@ -216,8 +151,9 @@ class Machine:
         return tuple(r for r in reached if r < self.ctas)
 
     def _wait(self, agent: Agent, step: Step, wait: Wait) -> bool:
-        cell = self._cell(wait.barrier, agent.cta, agent.slot(wait.slot))
-        needed = agent.wraps(wait.slot) + 1 - wait.phase
+        wraps, slot = agent.turn(wait.slot)
+        cell = self._cell(wait.barrier, agent.cta, slot)
+        needed = wraps + 1 - wait.phase
         if cell.completed < needed:
             cell.sleepers.append(agent)
             return False
@@ -247,7 +183,7 @@ class Machine:
             self._release(agent)
 
     def _arrive(self, agent: Agent, step: Step, arrive: Arrive) -> None:
-        if self.stores and arrive.threads == 1 < agent.program.threads and agent.last_read > agent.last_sync:
+        if arrive.threads == 1 < agent.program.threads and agent.last_read > agent.last_sync:
             self.faults.add(Kind.NOT_VISIBLE, agent, step, None, arrive.barrier, "one thread for all")
         entry = Entry(agent.index, agent.epoch, agent, step, agent.tile)
         slot, clock = agent.slot(arrive.slot), agent.clock
@@ -285,7 +221,8 @@ class Machine:
                 cell.entries.append(entry)
                 cell.publish(agent, agent.clock)
                 cell.bytes -= load.bytes
-                self._settle(cell)
+                if not (cell.bytes or cell.pending):
+                    self._complete(cell)
 
     def _arrive_at(self, cell: Cell, threads: int, entry: Entry, clock: Clock) -> None:
         agent = entry.agent
@@ -301,7 +238,8 @@ class Machine:
                 break  # arrivals are complete but bytes are not: PTX leaves the count undefined
             cell.pending -= take
             threads -= take
-            self._settle(cell)
+            if not (cell.pending or cell.bytes):
+                self._complete(cell)
 
     def _belongs(self, cell: Cell, agent: Agent, step: Step) -> None:
         """Check that what arrives now can't arrive before the previous phase has completed."""
@@ -317,17 +255,16 @@ class Machine:
                 self.faults.add(Kind.MIXED_ARRIVALS, agent, step, entry, cell.place, "")
                 return
 
-    def _settle(self, cell: Cell) -> None:
-        """Complete the phase if nothing is pending, and check that its waiters have looked at the one before."""
-        late = cell.settle()
-        if late is None:
-            return
+    def _complete(self, cell: Cell) -> None:
+        """Complete the phase, and check that its waiters have looked at the one before."""
+        late = cell.complete()
         clock = cell.done[-1]
         for wait in late:
             if seen(clock, wait.stream) <= wait.turn:
                 self.faults.between(Kind.LAPPED, wait, cell.before[-1], cell.place)
-        self.ready += cell.sleepers[::-1]
-        cell.sleepers = []
+        if cell.sleepers:
+            self.ready += cell.sleepers[::-1]
+            cell.sleepers = []
 
     def _release(self, agent: Agent) -> None:
         agent.epoch += 1
@@ -378,8 +315,9 @@ class Machine:
     def _blocked(self, agent: Agent) -> Blocked:
         wait = agent.current.action
         assert isinstance(wait, Wait)
-        cell = self._cell(wait.barrier, agent.cta, agent.slot(wait.slot))
-        needed = agent.wraps(wait.slot) + 1 - wait.phase
+        wraps, slot = agent.turn(wait.slot)
+        cell = self._cell(wait.barrier, agent.cta, slot)
+        needed = wraps + 1 - wait.phase
         plan = self.plans[wait.barrier]
         sources = {g.value for g in plan.barrier.sources}
         lacking = tuple(

@@ -7,12 +7,12 @@ after what it depends on, if that is visible to it, and if the data is what the 
 from __future__ import annotations
 
 from gemmspec.proof.agents import Agent, Step, Trips
-from gemmspec.proof.cells import Cell, Entry, Place
+from gemmspec.proof.cells import Cell, Entry, Place, Places
 from gemmspec.proof.clocks import Clock, seen
 from gemmspec.proof.fault import Fault, Kind
 from gemmspec.proof.faults import Faults, at
 from gemmspec.protocol.program import AccRead, Add, Load, Mma, Protocol, Send, StoreIssue, StoreWrite
-from gemmspec.protocol.tile import Tiling, receive_slot
+from gemmspec.protocol.tile import Tiling, b_row_of, receive_slot, row_of
 from gemmspec.vocabulary import Operand
 
 
@@ -36,7 +36,13 @@ class Memory:
         loads = [s for p in protocol.programs for s in p.walk() if isinstance(s, Load)]
         a, b = (range(max((s.parts for s in loads if s.operand is o), default=1)) for o in (Operand.A, Operand.B))
         self.a_parts, self.b_parts = a, b
-        self.places: dict[tuple[str, int, int, int], Place] = {}
+        shares = [(r, protocol.spec.cluster.share(r)) for r in range(self.ctas)]
+        self.wanted = {
+            Operand.A: [(row_of(protocol.spec, tiling, 0, r, 0), share) for r, share in shares],
+            Operand.B: [(b_row_of(protocol.spec, tiling, 0, r), share) for r, share in shares],
+        }
+        """Which rows of an operand, and which share of the k tiles, each CTA loads and multiplies."""
+        self.places = Places()
 
     def load(self, agent: Agent, step: Step, load: Load, written: int, cell: Cell) -> Entry:
         """A bulk load issued: its write is over when the cell's current phase completes."""
@@ -48,9 +54,12 @@ class Memory:
             parts = range(part, part + 1)
         for slot in range(first, first + load.count):
             for part in parts:
-                place = self._place(buffer, written, slot, part)
+                place = self.places[buffer, written, slot, part]
                 self._write(place, entry, agent.clock)
                 place.tag = (agent.tile, step.k)
+        wanted = self.wanted[load.operand]
+        if wanted[agent.cta] != wanted[written]:
+            self.faults.add(Kind.WRONG_DATA, agent, step, None, f"{buffer}[{first}]", "rows of another CTA")
         return entry
 
     def mma(self, agent: Agent, step: Step, mma: Mma) -> None:
@@ -61,10 +70,10 @@ class Memory:
         clock = agent.clock
         for cta in self.mma_ctas[agent.cta]:
             for part in self.a_parts:
-                self._read(self._place("A", cta, a, part), entry, clock, meant)
+                self._read(self.places["A", cta, a, part], entry, clock, meant)
             for part in self.b_parts:
-                self._read(self._place("B", cta, b, part), entry, clock, meant)
-            place = self._place("acc", cta, acc)
+                self._read(self.places["B", cta, b, part], entry, clock, meant)
+            place = self.places["acc", cta, acc]
             writer = place.writer
             if writer is not None and writer.stream == entry.stream and not place.readers:
                 place.writer = entry  # PTX ISA, tcgen05 and wgmma: multiplies of one thread run in order
@@ -82,7 +91,7 @@ class Memory:
         """A tensor memory load issued: over at the next wait::ld, known to others behind a before_thread_sync fence."""
         entry = Entry(agent.read_stream, agent.reads, agent, step, agent.tile)
         slot = agent.slot(read.acc)
-        place = self._place("acc", agent.cta, slot)
+        place = self.places["acc", agent.cta, slot]
         agent.owner = slot // self.accumulators
         self._read(place, entry, agent.tmem_clock, (agent.tile, self.k_tiles))
         agent.reads += 1
@@ -93,10 +102,10 @@ class Memory:
     def send(self, agent: Agent, step: Step, send: Send, owners: tuple[int, ...]) -> None:
         """All threads write the peers' shares of their registers into the peers' receive buffers."""
         entry = Entry(agent.move_stream, agent.moves, agent, step, agent.tile)
-        acc = self._place("acc", agent.cta, agent.slot(send.acc))
+        acc = self.places["acc", agent.cta, agent.slot(send.acc)]
         self._read(acc, Entry(agent.index, agent.epoch, agent, step, agent.tile), agent.clock, self._partial(agent))
         for owner in owners:
-            place = self._place("R", owner, agent.slot(send.slot) + receive_slot(self.spec, agent.cta, owner))
+            place = self.places["R", owner, agent.slot(send.slot) + receive_slot(self.spec, agent.cta, owner)]
             self._write(place, entry, agent.wide_clock)
             place.tag = self._partial(agent)
         agent.moves += 1
@@ -104,12 +113,12 @@ class Memory:
     def add(self, agent: Agent, step: Step, add: Add) -> None:
         """All threads add what the peers sent to their own share, which is whole then."""
         entry = Entry(agent.move_stream, agent.moves, agent, step, agent.tile)
-        acc = self._place("acc", agent.cta, agent.slot(add.acc))
+        acc = self.places["acc", agent.cta, agent.slot(add.acc)]
         here = Entry(agent.index, agent.epoch, agent, step, agent.tile)
         self._read(acc, here, agent.clock, self._partial(agent))
         first = agent.slot(add.slot)
         for slot in range(first, first + add.parts):
-            self._read(self._place("R", agent.cta, slot), entry, agent.wide_clock, self._partial(agent))
+            self._read(self.places["R", agent.cta, slot], entry, agent.wide_clock, self._partial(agent))
         acc.writer, acc.readers, acc.tag = here, [], self._whole(agent)
         agent.moves += 1
 
@@ -126,7 +135,7 @@ class Memory:
         entry = Entry(agent.index, agent.epoch, agent, step, agent.tile)
         if not self.tmem:
             agent.owner = self._registers(agent)
-            place = self._place("acc", agent.cta, agent.owner)
+            place = self.places["acc", agent.cta, agent.owner]
             if self.split > 1 and place.tag == self._partial(agent):
                 self.faults.add(Kind.WRONG_DATA, agent, step, None, place.name, "part of the sum")
             else:
@@ -135,7 +144,7 @@ class Memory:
             self.faults.add(Kind.WRONG_DATA, agent, step, None, "registers", "chunk")
         elif agent.reads_done < agent.reads:
             self.faults.add(Kind.NOT_VISIBLE, agent, step, None, "registers", "wait::ld")
-        place = self._place("D", agent.cta, agent.slot(write.buffer))
+        place = self.places["D", agent.cta, agent.slot(write.buffer)]
         for reader in place.readers:
             if reader.turn >= agent.groups_done:
                 self.faults.add(Kind.OVERWRITE, agent, step, reader, place.name, "store")
@@ -148,7 +157,7 @@ class Memory:
 
     def store_issue(self, agent: Agent, step: Step, issue: StoreIssue) -> None:
         """One thread starts the bulk store of a store buffer."""
-        place = self._place("D", agent.cta, agent.slot(issue.buffer))
+        place = self.places["D", agent.cta, agent.slot(issue.buffer)]
         if place.tag != (agent.tile, step.chunk):
             self.faults.add(Kind.WRONG_DATA, agent, step, place.writer, place.name, "chunk")
         elif not place.written_order < agent.last_fence < agent.last_sync:
@@ -173,13 +182,6 @@ class Memory:
             if found:
                 self.faults.put(Fault(Kind.WRONG_DATA, at(*found, tile), None, "D", "chunks missing"))
                 return
-
-    def _place(self, buffer: str, cta: int, slot: int, part: int = 0) -> Place:
-        key = (buffer, cta, slot, part)
-        place = self.places.get(key)
-        if place is None:
-            place = self.places[key] = Place(f"{buffer}[{slot}]")
-        return place
 
     def _registers(self, agent: Agent) -> int:
         return next((agent.slot(s.action.acc) for s in agent.steps if isinstance(s.action, Mma)), agent.instance)

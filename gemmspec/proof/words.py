@@ -101,6 +101,8 @@ def effect(protocol: Protocol, fault: Fault) -> str:
             return "one chunk is stored for nothing, or another one is missing"
         case Kind.WRONG_DATA if fault.detail == "rows of another consumer":
             return "the sums end up in the wrong rows of D"
+        case Kind.WRONG_DATA if fault.detail == "rows of another CTA":
+            return f"{actor} puts its own rows into {place} of a CTA that multiplies others: the tile is garbage"
         case Kind.WRONG_DATA if fault.detail == "part of the sum":
             return (
                 f"{actor} stores the sum over the k tiles of one CTA, without those of its peers: the tile is garbage"
@@ -173,6 +175,10 @@ def for_which_k(fault: Fault) -> str:
     ks = fault.k_tiles
     if fault.every or not ks:
         return "for every K"
-    if ks == tuple(range(ks[0], ks[-1] + 1)) and len(ks) > 1:
-        return f"for every K of {ks[0]} k tiles or more" if ks[0] > 1 else f"for every K of up to {ks[-1]} k tiles"
-    return "when K is " + " or ".join(map(str, ks)) + (" k tile" if ks == (1,) else " k tiles")
+    if ks == tuple(range(ks[0], ks[-1] + 1)):
+        if fault.onward:
+            return f"for every K of {ks[0]} k tiles or more"
+        if len(ks) > 1 and ks[0] == 1:
+            return f"for every K of up to {ks[-1]} k tiles"
+    more = " or more" if fault.onward else ""
+    return "when K is " + " or ".join(map(str, ks)) + (" k tile" if ks == (1,) else " k tiles") + more

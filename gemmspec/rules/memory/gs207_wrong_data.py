@@ -39,6 +39,8 @@ def wrong_data(verdict: Verdict) -> Iterator[Finding]:
                 return f"{actor} stores a chunk of a tile twice"
             case "rows of another consumer":
                 return f"{actor} multiplies its rows of A into the accumulator of another consumer"
+            case "rows of another CTA":
+                return f"{actor} loads its own rows for a CTA that multiplies others"
             case "part of the sum":
                 return f"{actor} stores its part of the sum before those of its peers are added"
             case _:
