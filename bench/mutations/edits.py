@@ -30,6 +30,16 @@ def places(program: Program) -> Iterator[tuple[Path, Statement]]:
     yield from walk(program.body, ())
 
 
+def loop_around(program: Program, path: Path) -> Loop | None:
+    """Return the innermost loop around the statement at a path."""
+    found, body = None, program.body
+    for i in path[:-1]:
+        inner = body[i]
+        assert isinstance(inner, Loop | Branch)
+        found, body = inner if isinstance(inner, Loop) else found, inner.body
+    return found
+
+
 def edited(
     body: tuple[Statement, ...], path: Path, edit: Callable[[tuple[Statement, ...], int], tuple[Statement, ...]]
 ) -> tuple[Statement, ...]:

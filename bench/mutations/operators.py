@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 
-from edits import Path, edited, label, named, replaced, statements, with_body
+from edits import Path, edited, label, loop_around, named, replaced, statements, with_body
 
 from gemmspec.protocol.program import (
     AccRead,
@@ -348,6 +348,19 @@ def bounds(p: Protocol) -> Iterator[Mutant]:
             yield f"branch always at {where}", replaced(p, program, path, *s.body)
 
 
+def conditions(p: Protocol) -> Iterator[Mutant]:
+    """Run a statement in the first or last iteration of its loop only, or in all others."""
+    for program, path, s in statements(p):
+        loop = loop_around(program, path)
+        if loop is None or loop.kind is LoopKind.FIXED or not isinstance(s, (*MOVED, Load, Mma)):
+            continue
+        for which in ("first",) if loop.kind is LoopKind.TILE else ("first", "last"):
+            for equal in (True, False):
+                inside = Branch(loop.kind, which, equal, (s,), s.span)
+                more = f"if {loop.kind.value} {'==' if equal else '!='} {which}"
+                yield named("condition", program, path, s, more), replaced(p, program, path, inside)
+
+
 def ends(p: Protocol) -> Iterator[Mutant]:
     """Weaken the syncs at start and end (no generator leaves out the sync of one CTA at its start)."""
     order = ("cluster", "cta", "none")
@@ -357,4 +370,19 @@ def ends(p: Protocol) -> Iterator[Mutant]:
         yield f"end sync {word}", replace(p, end_sync=word)
 
 
-OPERATORS = (drop, duplicate, move, swap, retarget, counts, phases, sizes, masks, slots, depths, bounds, ends)
+OPERATORS = (
+    drop,
+    duplicate,
+    move,
+    swap,
+    retarget,
+    counts,
+    phases,
+    sizes,
+    masks,
+    slots,
+    depths,
+    bounds,
+    conditions,
+    ends,
+)

@@ -109,6 +109,8 @@ def effect(protocol: Protocol, fault: Fault) -> str:
             )
         case Kind.WRONG_DATA:
             return f"{actor} finds in {place} the data of another tile, k tile or chunk: the tile is garbage"
+        case Kind.NOT_VISIBLE if fault.detail == "one thread for all":
+            return f"nothing orders one thread of {actor} behind the reads of the others: garbage now and then"
         case Kind.NOT_VISIBLE:
             return f"what {other or actor} did with {place} need not be visible to {actor} yet: garbage now and then"
         case Kind.LAPPED:

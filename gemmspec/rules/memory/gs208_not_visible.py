@@ -33,6 +33,8 @@ def not_visible(verdict: Verdict) -> Iterator[Finding]:
 
     def message(fault: Fault) -> str:
         actor, place = who(protocol.spec, fault.at), where(protocol, fault.place)
+        if fault.detail == "one thread for all":
+            return f"one thread of {actor} releases {place} for all 128, and the others may still be reading"
         return f"what is in {place} need not be visible to {actor} yet"
 
     yield from hazards(verdict, Kind.NOT_VISIBLE, message)
