@@ -82,7 +82,7 @@ def oracle(protocol: Protocol) -> str:
             complete = False
             verdict = random_walks(protocol, k, tiles, WALKS, first=True)
         if verdict.bad:
-            kinds = ", ".join(sorted(k for k in verdict.kinds if k not in ("unbalanced", "sum")))
+            kinds = ", ".join(sorted(k for k in verdict.kinds if k != "unbalanced"))
             return f"{kinds} (K {k}, {tiles} tiles)"
     return "clean" if complete else "unknown"
 

@@ -303,11 +303,12 @@ class Warp(Entity):
         barrier = self.cta.barrier(action.barrier, self.at(action.slot))
         parity = self.parity(action)
         # The bytes of a load are no tcgen05 operation, so none is to be ordered against.
-        if self.machine.plans[action.barrier].via is not Via.TMA:
-            self.unordered = self.machine.spec.target.has_tmem
+        tells = self.machine.spec.target.has_tmem and self.machine.plans[action.barrier].via is not Via.TMA
 
         def test() -> bool:
             if barrier.passes(parity):
+                # A fresh barrier lets pass whoever waits for the phase before the first: nobody has done anything.
+                self.unordered |= tells and barrier.phase > 0
                 return True
             barrier.attend(self)
             return False

@@ -16,7 +16,19 @@ from .machine import Machine, State
 from .reduce import Reducer
 from .unroll import unroll
 
-RACES = ("race", "stale", "uninitialised", "exit", "bounds", "over-arrival", "split", "bytes", "output", "impossible")
+RACES = (
+    "race",
+    "stale",
+    "uninitialised",
+    "exit",
+    "bounds",
+    "over-arrival",
+    "split",
+    "bytes",
+    "output",
+    "impossible",
+    "sum",
+)
 
 
 @dataclass
@@ -28,8 +40,8 @@ class Verdict:
     CTA touched after its end); bounds (no such slot or CTA); over-arrival (a phase without pending arrivals still
     lacks bytes); split (a phase completes amid the arrivals of one instance's threads); bytes (a run ends with bytes
     that never came, or that nobody expected); output (an epilogue does not store each chunk once); impossible (no
-    instruction does that); and two that are not counted as bad: unbalanced (a run ends with a phase begun and not
-    completed), sum (k tiles are left out).
+    instruction does that); sum (k tiles are left out); and one that is not counted as bad: unbalanced (a run ends with
+    a phase begun and not completed).
     """
 
     kinds: dict[str, str] = field(default_factory=dict)
@@ -60,7 +72,7 @@ class Verdict:
 
     @property
     def witness(self) -> str:
-        return next((text for kind, text in self.kinds.items() if kind not in ("unbalanced", "sum")), "")
+        return next((text for kind, text in self.kinds.items() if kind != "unbalanced"), "")
 
     def __str__(self) -> str:
         found = ", ".join(sorted(self.kinds)) or "clean"

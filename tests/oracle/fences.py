@@ -1,6 +1,6 @@
 """What interleaving cannot show: whether each thread's writes are visible to the proxy or unit that reads them.
 
-A syntactic check of one role's program order, over two tiles of two k tiles: each pair of operations that PTX orders
+A syntactic check of one role's program order, over a few tiles of two k tiles: each pair of operations that PTX orders
 only through a fence has that fence, and the sync of the threads involved, between them.
 """
 
@@ -33,7 +33,7 @@ from gemmspec.protocol.program import (
 )
 from gemmspec.vocabulary import LoopKind
 
-TRIPS = {LoopKind.TILE: 2, LoopKind.K: 2}
+K_TILES = 2
 
 
 def missing_fences(protocol: Protocol) -> list[str]:
@@ -46,26 +46,42 @@ def missing_fences(protocol: Protocol) -> list[str]:
     return list(found)
 
 
-def in_order(body: tuple[Statement, ...], at: dict[LoopKind, tuple[int, int]] | None = None) -> Iterator[Action]:
-    """Yield the actions that one instance runs."""
-    at = at or {}
-    for s in body:
-        if isinstance(s, Loop):
-            n = max(TRIPS.get(s.kind, s.count or 0) + s.offset, 0)
-            for i in range(n):
-                yield from in_order(s.body, {**at, s.kind: (i, n)})
-        elif isinstance(s, Branch):
-            i, n = at.get(s.kind, (0, 1))
-            if (i == (0 if s.which == "first" else n - 1)) == s.equal:
-                yield from in_order(s.body, at)
-        else:
-            yield s
+def in_order(program: Program) -> Iterator[tuple[Action, int]]:
+    """Yield the actions that one instance runs, each with its tile, until all rings of tiles have wrapped."""
+    deepest = max((c.depth for c in program.cursors if c.id in _of_tiles(program)), default=1)
+    trips = {LoopKind.TILE: deepest + 2, LoopKind.K: K_TILES}
+
+    def walk(body: tuple[Statement, ...], at: dict[LoopKind, tuple[int, int]]) -> Iterator[tuple[Action, int]]:
+        for s in body:
+            if isinstance(s, Loop):
+                n = max(trips.get(s.kind, s.count or 0) + s.offset, 0)
+                for i in range(n):
+                    yield from walk(s.body, {**at, s.kind: (i, n)})
+            elif isinstance(s, Branch):
+                i, n = at.get(s.kind, (0, 1))
+                if (i == (0 if s.which == "first" else n - 1)) == s.equal:
+                    yield from walk(s.body, at)
+            else:
+                yield s, at.get(LoopKind.TILE, (0, 1))[0]
+
+    return walk(program.body, {})
+
+
+def _of_tiles(program: Program) -> set[int]:
+    """Return the cursors that count tiles."""
+    return {c for s in program.walk() if isinstance(s, Loop) and s.kind is LoopKind.TILE for c in s.advances}
+
+
+def _fresh(program: Program, wait: Wait, tile: int) -> bool:
+    """Say whether a wait passes because nothing has completed yet: then there is nobody to be ordered against."""
+    depths = {c.id: c.depth for c in program.cursors if c.id in _of_tiles(program)}
+    return wait.phase == 1 and tile < depths.get(wait.slot.cursor, 0) if wait.slot.cursor is not None else False
 
 
 def _stores(program: Program) -> Iterator[str]:
     """PTX ISA, async proxy: generic writes, fence.proxy.async by each writer, a sync of all of them, then the store."""
     fenced = synced = ordered = True
-    for action in in_order(program.body):
+    for action, _ in in_order(program):
         match action:
             case StoreWrite():
                 # One thread waits for the store's read; the others hear of it through the sync.
@@ -88,9 +104,9 @@ def _tcgen(program: Program, by_bytes: set[str]) -> Iterator[str]:
     """PTX ISA, tcgen05 memory consistency: tcgen05.fence before an arrival, and behind a wait, of another thread."""
     heard = fenced = True
     loose = False
-    for action in in_order(program.body):
+    for action, tile in in_order(program):
         match action:
-            case Wait() if action.barrier not in by_bytes:
+            case Wait() if action.barrier not in by_bytes and not _fresh(program, action, tile):
                 heard = False
             case TcgenFence(side=FenceSide.AFTER):
                 heard = True
