@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from oracle.fences import missing_fences
 from strategies import protocols
 
 sys.path.append(str(Path(__file__).parent.parent / "bench" / "mutations"))
@@ -165,3 +166,22 @@ def test_a_hang_names_the_cta_that_starves() -> None:
     (found,) = check(SourceFile("v9", broken)).report.errors
     assert (found.code, found.label) == ("GS114", "0b01 is not 0b11")
     assert found.notes[-1] == "the kernel hangs: `producer` of CTA 1 waits for `mma2tma[0]`"
+
+
+@pytest.mark.parametrize(
+    ("subject", "mutant"),
+    [
+        ("cluster of 4, multicast A", "retarget Load A at producer/0.0.1 writes pair"),
+        ("v7", "condition Mma at consumer/0.2.1 if k == first"),
+    ],
+)
+def test_wrong_data_in_perfect_order_gives_wrong_numbers(subject: str, mutant: str) -> None:
+    protocol = dict(mutants(protocol_of(SUBJECTS[subject].small)))[mutant]
+    assert codes(protocol, judge(protocol)) == ("GS207",)
+    assert "wrong numbers" in {shows(run(protocol, size, 0)) for size in sizes_of(protocol)}
+
+
+def test_a_wait_that_a_fresh_barrier_lets_pass_needs_no_fence() -> None:
+    protocol = dict(mutants(protocol_of(SUBJECTS["v7"].small)))["condition TcgenFence at consumer/0.1 if tile != first"]
+    assert judge(protocol).ok and not missing_fences(protocol)
+    assert {shows(run(protocol, size, 0)) for size in sizes_of(protocol)} == {RIGHT}
