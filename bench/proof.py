@@ -16,7 +16,8 @@ from report import markdown, put
 
 from gemmspec.driver import check
 from gemmspec.proof import prove
-from gemmspec.proof.agents import Depths, agents_of
+from gemmspec.proof.agents import agents_of
+from gemmspec.proof.depths import Depths
 from gemmspec.protocol import Protocol
 from gemmspec.source import SourceFile
 

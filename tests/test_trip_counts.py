@@ -13,7 +13,7 @@ import pytest
 from strategies import protocol_of
 
 from gemmspec.proof import prove
-from gemmspec.proof.agents import Depths
+from gemmspec.proof.depths import Depths
 from gemmspec.proof.machine import Machine
 from gemmspec.protocol import Protocol
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gemmspec.proof.agents import ALL_CHUNKS, Agent, Trips
+from gemmspec.proof.agents import Agent
+from gemmspec.proof.depths import ALL_CHUNKS, Trips
 from gemmspec.proof.fault import Fault, Kind
 from gemmspec.proof.machine import Machine
 from gemmspec.proof.words import cycle
@@ -44,7 +45,7 @@ class Hung:
         step = agent.current
         wait = step.action
         assert isinstance(wait, Wait), "only waits block"
-        parity = wait.phase ^ agent.wraps(wait.slot) & 1
+        parity = wait.phase ^ agent.turn(wait.slot)[0] & 1
         slot, site = agent.slot(wait.slot), self.waits.site(wait)
         return [state, site, slot, parity, agent.tile, step.k, agent.waits, 2_000_123]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Final
 
-from gemmspec.proof.agents import Depths
+from gemmspec.proof.depths import Depths, Trips
 from gemmspec.proof.fault import At, Blocked, Fault, Kind
 from gemmspec.proof.faults import Key
 from gemmspec.proof.machine import Machine
@@ -13,15 +14,18 @@ from gemmspec.protocol import Protocol
 __all__ = ["At", "Blocked", "Fault", "Kind", "prove"]
 
 
+MOST_ITERATIONS: Final = 2048
+"""Of a k loop, over all tiles: for barriers that gather the arrivals of one phase over longer, see docs/proof.md."""
+
+
 def prove(protocol: Protocol) -> tuple[Fault, ...]:
     """Return what goes wrong for some number of k tiles and of tiles; nothing means: for none."""
-    found: dict[Key, tuple[Fault, list[int]]] = {}
     depths = Depths.of(protocol)
     counts = depths.k_counts
-    for k_tiles in counts:
-        trips = depths.trips(k_tiles, stores=k_tiles == counts[-1])
-        for key, fault in Machine(protocol, trips).run().items():
-            found.setdefault(key, (fault, []))[1].append(k_tiles)
+    found = _found(protocol, depths, counts)
+    if depths.long_k and not found and _run(protocol, depths.trips(depths.long_k, stores=False)):
+        counts = range(1, depths.long_k + 1)
+        found = _found(protocol, depths, counts)
     return tuple(
         replace(
             fault,
@@ -31,3 +35,29 @@ def prove(protocol: Protocol) -> tuple[Fault, ...]:
         )
         for fault, seen in found.values()
     )
+
+
+def _found(protocol: Protocol, depths: Depths, counts: range) -> dict[Key, tuple[Fault, list[int]]]:
+    """Return the faults, each with the numbers of k tiles that show it."""
+    found: dict[Key, tuple[Fault, list[int]]] = {}
+    for k_tiles in counts:
+        trips = depths.trips(k_tiles, stores=k_tiles == counts[-1])
+        runs = [_run(protocol, trips)]
+        if depths.first_differs:
+            # What is in flight at the end may be so in the first tile only.
+            runs += [Machine(protocol, replace(trips, tiles=n)).run() for n in range(1, depths.tile + 2)]
+        for key, fault in {key: fault for run in reversed(runs) for key, fault in run.items()}.items():
+            found.setdefault(key, (fault, []))[1].append(k_tiles)
+    return found
+
+
+def _run(protocol: Protocol, trips: Trips) -> dict[Key, Fault]:
+    """Execute for some counts, and for more tiles where a barrier gathers the arrivals of one phase over many."""
+    machine = Machine(protocol, trips)
+    found, begun = machine.run(), machine.begun()
+    while begun and not found and trips.tiles * trips.k < MOST_ITERATIONS:
+        trips = replace(trips, tiles=2 * trips.tiles)
+        machine = Machine(protocol, trips)
+        found, later = machine.run(), machine.begun()
+        begun = {cell: n for cell, n in later.items() if n > begun.get(cell, 0)}
+    return found

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gemmspec.proof.clocks import Clock, raised
+from gemmspec.proof.depths import Trips
 from gemmspec.protocol.program import (
     AccRead,
     Action,
@@ -30,7 +31,6 @@ from gemmspec.protocol.program import (
     StoreWrite,
     WarpgroupSync,
 )
-from gemmspec.record import record
 from gemmspec.vocabulary import LoopKind
 
 
@@ -152,54 +152,6 @@ class Agent:
         return kind in self.kinds
 
 
-ALL_CHUNKS = 1 << 16
-
-
-@record
-class Trips:
-    """How often the loops run: of k and of tiles as chosen, of chunks as many as tell all."""
-
-    k: int
-    tiles: int
-    chunks: int
-    stores: bool = True
-    """Whether to run the store sequences, too. They are private to their instance and the same for every k."""
-
-
-@record
-class Depths:
-    """The deepest ring of each kind of loop, and the trip counts that therefore stand for all (docs/proof.md)."""
-
-    k: int
-    tile: int
-    chunk: int
-    tmem: bool
-    k_ends: int
-    """How many iterations at the two ends of a k loop can differ from those between."""
-    chunk_ends: int
-    fixed: bool
-    """Whether a loop of fixed length could be meant to match one over chunks: then chunks are run in full."""
-
-    @staticmethod
-    def of(protocol: Protocol) -> Depths:
-        """Return the depths of a protocol."""
-        k, tile, chunk = (_depth(protocol, kind) for kind in (LoopKind.K, LoopKind.TILE, LoopKind.CHUNK))
-        k_ends, chunk_ends = (_ends(protocol, kind) for kind in (LoopKind.K, LoopKind.CHUNK))
-        fixed = any(isinstance(s, Loop) and s.kind is LoopKind.FIXED for p in protocol.programs for s in p.walk())
-        return Depths(k, tile, chunk, protocol.spec.target.has_tmem, k_ends, chunk_ends, fixed)
-
-    @property
-    def k_counts(self) -> range:
-        """The k trip counts that stand for all: until iterations like any other are as far apart as a ring is deep."""
-        return range(1, self.k + self.k_ends + 2)
-
-    def trips(self, k_tiles: int, stores: bool = True) -> Trips:
-        """Return counts that take every ring past two wraps, for a k loop of `k_tiles`."""
-        tiles = max(2 * self.tile + 2, -(-(2 * self.k + 2) // k_tiles) + 1)
-        chunks = ALL_CHUNKS if self.fixed else self.chunk + self.chunk_ends + 1
-        return Trips(k_tiles, tiles, chunks, stores or not self.tmem)
-
-
 def agents_of(protocol: Protocol, trips: Trips) -> list[Agent]:
     """Return every agent of the cluster."""
     agents: list[Agent] = []
@@ -247,33 +199,6 @@ def give_streams(agents: list[Agent]) -> int:
             agent.read_stream = streams
             streams += 1
     return streams
-
-
-def _depth(protocol: Protocol, kind: LoopKind) -> int:
-    """Return the depth of the deepest ring that loops of a kind advance, with every role's greatest lag added."""
-    depth, lags = 1, 0
-    for program in protocol.programs:
-        lags += max((slot.lag for s in program.walk() for slot in slots_of(s)), default=0)
-        for loop in program.walk():
-            if isinstance(loop, Loop) and loop.kind in (kind, LoopKind.FIXED):
-                depth = max(depth, *(program.cursors[cursor].depth for cursor in loop.advances), 1)
-    return depth + (lags if kind is LoopKind.K else 0)
-
-
-def _ends(protocol: Protocol, kind: LoopKind) -> int:
-    """Return how many iterations at the two ends of loops of a kind can differ from those between.
-
-    Those that a branch singles out, and, where a program has a trip more or less, as many at either end.
-    """
-    loops = [[s for s in p.walk() if isinstance(s, Loop) and s.kind is kind] for p in protocol.programs]
-    branches = {s.which for p in protocol.programs for s in p.walk() if isinstance(s, Branch) and s.kind is kind}
-    return len(branches) + 2 * max((sum(abs(loop.offset) for loop in own) for own in loops), default=0)
-
-
-def slots_of(statement: Statement) -> tuple[Slot, ...]:
-    """Return every slot that a statement names."""
-    names = ("slot", "barrier_slot", "a", "b", "acc", "buffer")
-    return tuple(s for n in names if isinstance(s := getattr(statement, n, None), Slot))
 
 
 def _steps(program: Program, trips: Trips) -> tuple[list[Step], list[Step], list[Step]]:

@@ -9,7 +9,8 @@ from dataclasses import replace
 from enum import Enum
 
 from gemmspec.model.spec import Act, Barrier, For, If, Spec, Step
-from gemmspec.proof.agents import Trips, agents_of
+from gemmspec.proof.agents import agents_of
+from gemmspec.proof.depths import Trips
 from gemmspec.protocol.program import (
     Arrive,
     BarrierPlan,

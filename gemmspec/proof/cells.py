@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gemmspec.proof.agents import Agent, Step
-from gemmspec.proof.clocks import Clock, raised
+from gemmspec.proof.clocks import Clock, raised, seen
 
 
 class Entry(NamedTuple):
@@ -41,8 +41,8 @@ class Cell:
     """For each completed phase, what is known to whoever sees that it has completed."""
     entries: list[Entry] = field(default_factory=list[Entry])
     """Arrivals and landings in the current phase."""
-    before: list[Entry] = field(default_factory=list[Entry])
-    """Those of the phase before."""
+    past: list[list[Entry]] = field(default_factory=list[list[Entry]])
+    """Those of each completed phase."""
     waits: list[tuple[int, Entry]] = field(default_factory=list[tuple[int, Entry]])
     """(phase, wait): the wait must be over before that phase completes."""
     last_tile: list[int] = field(default_factory=list[int])
@@ -59,6 +59,22 @@ class Cell:
         """Its name for messages."""
         return f"{self.barrier}[{self.slot}]"
 
+    @property
+    def before(self) -> list[Entry]:
+        """The arrivals and landings of the phase before."""
+        return self.past[-1] if self.past else []
+
+    @property
+    def arrived(self) -> int:
+        """Its arrivals so far, each thread's counted."""
+        return self.completed * self.count + self.count - self.pending
+
+    def known_over(self, phase: int, clock: Clock) -> bool:
+        """Return whether a clock tells that so many phases are over: by the last of them, or by all that made it up."""
+        if seen(clock, self.stream) >= phase:
+            return True
+        return all(seen(clock, e.stream) > e.turn for e in self.past[phase - 1])
+
     def complete(self) -> list[Entry]:
         """Complete the phase, in which nothing is pending any more: return the waits that should be over by now."""
         phase = self.completed
@@ -66,7 +82,8 @@ class Cell:
         self.clock = raised(self.clock, self.stream, phase + 1)
         self.done.append(self.clock)
         self.last_tile.append(max([e.tile for e in self.entries]) if self.entries else 0)
-        self.before, self.entries = self.entries, []
+        self.past.append(self.entries)
+        self.entries = []
         self.pending = self.count
         self.joined = (-1, -1)
         late = [w for p, w in self.waits if p == phase]

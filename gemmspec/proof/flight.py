@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gemmspec.proof.agents import Depths
 from gemmspec.proof.clocks import seen
+from gemmspec.proof.depths import Depths
 from gemmspec.proof.machine import Machine
 from gemmspec.protocol.program import Load, Protocol
 
 if TYPE_CHECKING:
-    from gemmspec.proof.agents import Agent, Step, Trips
+    from gemmspec.proof.agents import Agent, Step
+    from gemmspec.proof.depths import Trips
 
 
 def most_in_flight(protocol: Protocol, k_tiles: int | None, tiles: int | None) -> int:

@@ -8,10 +8,12 @@ see docs/proof.md. Given a Protocol and counts, returns faults; puts nothing int
 from __future__ import annotations
 
 from functools import reduce
+from typing import Final
 
-from gemmspec.proof.agents import Agent, Run, Step, Trips, agents_of, give_streams
+from gemmspec.proof.agents import Agent, Run, Step, agents_of, give_streams
 from gemmspec.proof.cells import Cell, Entry
 from gemmspec.proof.clocks import Clock, joiner, raised, seen
+from gemmspec.proof.depths import Trips
 from gemmspec.proof.fault import Blocked, Fault, Kind
 from gemmspec.proof.faults import Faults, Key, at
 from gemmspec.proof.memory import Memory
@@ -37,6 +39,10 @@ from gemmspec.protocol.targets import Targets
 
 def _unset(a: Clock, b: Clock) -> Clock:
     raise AssertionError("a cell joins clocks only when the number of streams is known")
+
+
+MOST_BYTES: Final = (1 << 20) - 1
+"""That an mbarrier can wait for. PTX ISA, mbarrier: tx-count operations, valid range of the tx-count."""
 
 
 class Machine:
@@ -76,6 +82,11 @@ class Machine:
     def all_cells(self) -> list[Cell]:
         """Return every mbarrier of the cluster."""
         return [cell for ctas in self.cells.values() for slots in ctas for cell in slots]
+
+    def begun(self) -> dict[tuple[str, int, int], int]:
+        """Return the arrivals on each mbarrier that somebody waits for and that had some, but not for two phases."""
+        cells = ((c, c.arrived) for c in self.all_cells() if c.observed)
+        return {(c.barrier, c.cta, c.slot): n for c, n in cells if 0 < n < 2 * c.count}
 
     # -- running -----------------------------------------------------------------------------------------------
 
@@ -157,7 +168,7 @@ class Machine:
         if cell.completed < needed:
             cell.sleepers.append(agent)
             return False
-        if seen(agent.clock, cell.stream) < needed - 1:
+        if needed > 1 and not cell.known_over(needed - 1, agent.clock):
             self.faults.add(Kind.AHEAD, agent, step, None, cell.place, "")
         if needed > 0:
             agent.clock = self.join(agent.clock, cell.done[needed - 1])
@@ -179,6 +190,8 @@ class Machine:
         if expects_in(self.plans[expect.barrier], agent.cta):
             cell = self._cell(expect.barrier, agent.cta, agent.slot(expect.slot))
             cell.bytes += expect.bytes
+            if cell.bytes > MOST_BYTES:
+                self.faults.add(Kind.MIXED_ARRIVALS, agent, step, None, cell.place, "too many bytes")
             self._arrive_at(cell, 1, Entry(agent.index, agent.epoch, agent, step, agent.tile), agent.clock)
             self._release(agent)
 

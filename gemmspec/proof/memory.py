@@ -6,9 +6,10 @@ after what it depends on, if that is visible to it, and if the data is what the 
 
 from __future__ import annotations
 
-from gemmspec.proof.agents import Agent, Step, Trips
+from gemmspec.proof.agents import Agent, Step
 from gemmspec.proof.cells import Cell, Entry, Place, Places
 from gemmspec.proof.clocks import Clock, seen
+from gemmspec.proof.depths import Trips
 from gemmspec.proof.fault import Fault, Kind
 from gemmspec.proof.faults import Faults, at
 from gemmspec.protocol.program import AccRead, Add, Load, Mma, Protocol, Send, StoreIssue, StoreWrite

@@ -117,6 +117,8 @@ def effect(protocol: Protocol, fault: Fault) -> str:
             return f"{place} may complete two phases while {actor} looks at one parity: a hang, or garbage"
         case Kind.AHEAD:
             return f"{actor} may look at {place} a phase too early, when the parity of the phase before lets it pass"
+        case Kind.MIXED_ARRIVALS if fault.detail == "too many bytes":
+            return f"{place} is to wait for more bytes in one phase than an mbarrier counts: undefined"
         case Kind.MIXED_ARRIVALS:
             phase = f"the phase of {other}" if other and other != actor else "the phase before its own"
             return f"an arrival of {actor} on {place} may be counted in {phase}: the barrier opens too early"

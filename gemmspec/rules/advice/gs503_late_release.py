@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gemmspec.diagnostics import Edit, Fix, Label, Severity
-from gemmspec.proof.agents import Agent, Trips, agents_of
+from gemmspec.proof.agents import Agent, agents_of
+from gemmspec.proof.depths import Trips
 from gemmspec.protocol import Protocol
 from gemmspec.protocol.program import AccRead, Arrive, StoreIssue
 from gemmspec.protocol.tile import Tiling
