@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 from typing import Final
 
@@ -23,18 +24,32 @@ def prove(protocol: Protocol) -> tuple[Fault, ...]:
     depths = Depths.of(protocol)
     counts = depths.k_counts
     found = _found(protocol, depths, counts)
-    if depths.long_k and not found and _run(protocol, depths.trips(depths.long_k, stores=False)):
-        counts = range(1, depths.long_k + 1)
-        found = _found(protocol, depths, counts)
+    if depths.long_k and not found:
+        found, counts = _hangs_of_long_loops(protocol, depths)
     return tuple(
         replace(
             fault,
             k_tiles=tuple(seen),
-            every=len(seen) == len(counts) or fault.place.split("[")[0] in ("D", "registers"),
+            every=len(seen) == len(counts) or (fault.place.split("[")[0] in ("D", "registers") and not depths.k_stores),
             onward=seen[-1] == counts[-1],
         )
         for fault, seen in found.values()
     )
+
+
+def _hangs_of_long_loops(protocol: Protocol, depths: Depths) -> tuple[dict[Key, tuple[Fault, list[int]]], range]:
+    """Return what shows only in k loops longer than several rings, with the counts that show it; and all counts."""
+
+    def wrong(k_tiles: int) -> dict[Key, Fault]:
+        return _run(protocol, depths.trips(k_tiles, stores=False))
+
+    counts = range(1, depths.long_k + 1)
+    if not wrong(counts[-1]):
+        return {}, counts
+    # Longer loops hang when shorter ones do.
+    least = bisect_left(counts, True, lo=depths.k_counts[-1], key=lambda k: bool(wrong(k)))
+    seen = list(counts[least:])
+    return {key: (fault, seen) for key, fault in wrong(seen[0]).items()}, counts
 
 
 def _found(protocol: Protocol, depths: Depths, counts: range) -> dict[Key, tuple[Fault, list[int]]]:

@@ -12,7 +12,7 @@ from gemmspec.proof.clocks import Clock, seen
 from gemmspec.proof.depths import Trips
 from gemmspec.proof.fault import Fault, Kind
 from gemmspec.proof.faults import Faults, at
-from gemmspec.protocol.program import AccRead, Add, Load, Mma, Protocol, Send, StoreIssue, StoreWrite
+from gemmspec.protocol.program import AccRead, Add, Branch, Load, Loop, Mma, Protocol, Send, StoreIssue, StoreWrite
 from gemmspec.protocol.tile import Tiling, b_row_of, receive_slot, row_of
 from gemmspec.vocabulary import Operand
 
@@ -177,12 +177,10 @@ class Memory:
         if missing is None:
             return
         cta, _, tile = missing
-        own = [(agent, step) for agent in agents if agent.cta == cta for step in agent.steps if step.action]
-        for kind in (StoreIssue, AccRead, object):
-            found = next(((agent, step) for agent, step in own if isinstance(step.action, kind)), None)
-            if found:
-                self.faults.put(Fault(Kind.WRONG_DATA, at(*found, tile), None, "D", "chunks missing"))
-                return
+        actions = [(a, s) for a in agents if a.cta == cta for s in a.program.walk() if not isinstance(s, Loop | Branch)]
+        found = [(a, s) for kind in (StoreIssue, AccRead) for a, s in actions if isinstance(s, kind)] or actions
+        agent, action = found[0]
+        self.faults.put(Fault(Kind.WRONG_DATA, at(agent, Step(action), tile), None, "D", "chunks missing"))
 
     def _registers(self, agent: Agent) -> int:
         return next((agent.slot(s.action.acc) for s in agent.steps if isinstance(s.action, Mma)), agent.instance)

@@ -44,7 +44,9 @@ def tx_bytes_mismatch(verdict: Verdict) -> Iterator[Finding]:
             f"`{verb}` expects {m.declared:,} bytes, but {m.derived:,} land in one phase",
             f"{m.declared:,} of {m.derived:,}",
             notes=(
-                f"the loads bring {each}" + (f", from each of {ctas} CTAs of the pair" if ctas > 1 else ""),
+                f"the loads bring {each}" + (f", from each of {ctas} CTAs of the pair" if ctas > 1 else "")
+                if loads
+                else f"no load counts its bytes on `{verb}`",
                 _early(m.declared) if m.declared < m.derived else consequence(verdict, blame),
             ),
             helps=(help_text,),

@@ -40,12 +40,12 @@ def ring_without_empty_barrier(verdict: Verdict) -> Iterator[Finding]:
         )
     for way, blame in one_way(verdict, forward=False):
         source, reader = way.source, way.reader
-        what, them = ("stages", "them") if way.stages else ("accumulator", "it")
-        passes = f"`{way.given.name}` passes the {what}" if way.given else f"the {what} go"
+        what = "the stages" if way.stages else "accumulators"
+        passes = f"`{way.given.name}` passes {what}" if way.given else f"{what} go"
         slots = slots_between(verdict.protocol.spec, way)
         yield Finding(
             way.span,
-            f"{passes} from `{source}` to `{reader}`, but no barrier passes {them} back",
+            f"{passes} from `{source}` to `{reader}`, but no barrier passes them back",
             f"`{source}` never learns that `{reader}` is done",
             notes=(consequence(verdict, blame),),
             helps=(f"add `barrier NAME {slots} {reader} -> {source}`",),
