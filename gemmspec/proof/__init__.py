@@ -57,11 +57,12 @@ def _found(protocol: Protocol, depths: Depths, counts: range) -> dict[Key, tuple
     found: dict[Key, tuple[Fault, list[int]]] = {}
     for k_tiles in counts:
         trips = depths.trips(k_tiles, stores=k_tiles == counts[-1])
-        runs = [_run(protocol, trips)]
+        faults = _run(protocol, trips)
         if depths.first_differs:
             # What is in flight at the end may be so in the first tile only.
-            runs += [Machine(protocol, replace(trips, tiles=n)).run() for n in range(1, depths.tile + 2)]
-        for key, fault in {key: fault for run in reversed(runs) for key, fault in run.items()}.items():
+            for tiles in range(1, depths.tile + 2):
+                faults = {**Machine(protocol, replace(trips, tiles=tiles)).run(), **faults}
+        for key, fault in faults.items():
             found.setdefault(key, (fault, []))[1].append(k_tiles)
     return found
 

@@ -19,6 +19,7 @@ from gemmspec.protocol.program import (
     Statement,
     StoreWrite,
     Wait,
+    walk,
 )
 from gemmspec.record import record
 from gemmspec.vocabulary import LoopKind
@@ -66,7 +67,7 @@ class Depths:
         back = _back(protocol) if any(_begins_behind_an_end(p, protocol) for p in programs) else 0
         whole = any(_chunks_in_step(p) for p in programs)
         k_stores = any(
-            isinstance(s, StoreWrite) for p in programs for loop in _loops(p, LoopKind.K) for s in _within(loop)
+            isinstance(s, StoreWrite) for p in programs for loop in _loops(p, LoopKind.K) for s in walk(loop.body)
         )
         return Depths(
             k,
@@ -130,12 +131,12 @@ def _begins_behind_an_end(program: Program, protocol: Protocol) -> bool:
     A wait that does not count k tiles, for what is done in this very tile, may be for what is done behind a loop.
     """
     repeated = (s for s in program.walk() if isinstance(s, Loop) and s.kind in (LoopKind.FIXED, LoopKind.CHUNK))
-    if any(isinstance(s, Loop) and s.kind is LoopKind.K for loop in repeated for s in _within(loop)):
+    if any(isinstance(s, Loop) and s.kind is LoopKind.K for loop in repeated for s in walk(loop.body)):
         return True
     loops = list(_loops(program, LoopKind.K))
     if len(loops) != 1:
         return len(loops) > 1
-    inside = set(map(id, _within(loops[0])))
+    inside = set(map(id, walk(loops[0].body)))
     shifted = _shifted(protocol)
     ahead = True
     for s in program.walk():
@@ -152,7 +153,7 @@ def _shifted(protocol: Protocol) -> set[str]:
     """Return the barriers some of whose arrivals may be for another tile than the one that they are made in."""
     arrivals = [s for p in protocol.programs for s in p.walk() if isinstance(s, _ARRIVALS)]
     branches = [s for p in protocol.programs for s in p.walk() if isinstance(s, Branch) and s.kind is LoopKind.TILE]
-    inside = [s for branch in branches for s in _within(branch) if isinstance(s, _ARRIVALS)]
+    inside = [s for branch in branches for s in walk(branch.body) if isinstance(s, _ARRIVALS)]
     return {s.barrier for s in arrivals if s.slot.lag} | {s.barrier for s in inside}
 
 
@@ -164,13 +165,6 @@ def _first_differs(program: Program) -> bool:
         or (isinstance(s, Wait) and s.slot.lag > 0 and s.slot.cursor in turned)
         for s in program.walk()
     )
-
-
-def _within(loop: Loop | Branch) -> Iterator[Statement]:
-    for s in loop.body:
-        yield s
-        if isinstance(s, Loop | Branch):
-            yield from _within(s)
 
 
 def _back(protocol: Protocol) -> int:
@@ -190,7 +184,7 @@ def _back(protocol: Protocol) -> int:
 def _chunks_in_step(program: Program) -> bool:
     """Return whether a chunk loop is to keep step: with one of fixed length, another, or the arrivals on a barrier."""
     chunks = list(_loops(program, LoopKind.CHUNK))
-    return len(chunks) > 1 or any(True for _ in _loops(program, LoopKind.FIXED)) or any(map(_signals_each_time, chunks))
+    return len(chunks) > 1 or any(_loops(program, LoopKind.FIXED)) or any(map(_signals_each_time, chunks))
 
 
 def _signals_each_time(loop: Loop | Branch) -> bool:

@@ -8,7 +8,6 @@ see docs/proof.md. Given a Protocol and counts, returns faults; puts nothing int
 from __future__ import annotations
 
 from functools import reduce
-from typing import Final
 
 from gemmspec.proof.agents import Agent, Run, Step, agents_of, give_streams
 from gemmspec.proof.cells import Cell, Entry
@@ -35,14 +34,11 @@ from gemmspec.protocol.program import (
     Wait,
 )
 from gemmspec.protocol.targets import Targets
+from gemmspec.targets.target import MBARRIER_TX_LIMIT
 
 
 def _unset(a: Clock, b: Clock) -> Clock:
     raise AssertionError("a cell joins clocks only when the number of streams is known")
-
-
-MOST_BYTES: Final = (1 << 20) - 1
-"""That an mbarrier can wait for. PTX ISA, mbarrier: tx-count operations, valid range of the tx-count."""
 
 
 class Machine:
@@ -190,7 +186,7 @@ class Machine:
         if expects_in(self.plans[expect.barrier], agent.cta):
             cell = self._cell(expect.barrier, agent.cta, agent.slot(expect.slot))
             cell.bytes += expect.bytes
-            if cell.bytes > MOST_BYTES:
+            if cell.bytes > MBARRIER_TX_LIMIT:
                 self.faults.add(Kind.MIXED_ARRIVALS, agent, step, None, cell.place, "too many bytes")
             self._arrive_at(cell, 1, Entry(agent.index, agent.epoch, agent, step, agent.tile), agent.clock)
             self._release(agent)

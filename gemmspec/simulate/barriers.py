@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-# PTX ISA, mbarrier: the pending count and the tx-count are in a range of 2^20 - 1.
-TX_LIMIT = (1 << 20) - 1
+from gemmspec.targets.target import MBARRIER_TX_LIMIT
 
 
 class ProtocolFault(Exception):
@@ -72,8 +71,10 @@ class Mbarrier:
     def _move(self, size: int) -> None:
         self._check()
         self.tx += size
-        if abs(self.tx) > TX_LIMIT:
-            raise ProtocolFault("bytes", f"`{self.name}` has {self.tx} bytes pending; an mbarrier counts to {TX_LIMIT}")
+        if abs(self.tx) > MBARRIER_TX_LIMIT:
+            raise ProtocolFault(
+                "bytes", f"`{self.name}` has {self.tx} bytes pending; an mbarrier counts to {MBARRIER_TX_LIMIT}"
+            )
 
     def _settle(self) -> None:
         if self.pending or self.tx:

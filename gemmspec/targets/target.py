@@ -5,6 +5,9 @@ from __future__ import annotations
 from gemmspec.record import record
 from gemmspec.vocabulary import DType
 
+# PTX ISA, mbarrier: the range of the tx-count, in bytes, is the same for all targets.
+MBARRIER_TX_LIMIT = (1 << 20) - 1
+
 
 @record
 class Target:
